@@ -1,0 +1,19 @@
+"""Errors and warnings of uhebo: each says what was wrong, what was expected and what to do."""
+
+from __future__ import annotations
+
+
+class UheboError(Exception):
+    """Base of every error raised on purpose by uhebo."""
+
+
+class InvalidInputError(UheboError, ValueError):
+    """An argument, an observation or a search space cannot be used as given."""
+
+
+class NumericalError(UheboError, ArithmeticError):
+    """A computation could not be made stable, whatever remedy was tried."""
+
+
+class UheboWarning(UserWarning):
+    """Something was adjusted, and the result says how."""

@@ -1,0 +1,45 @@
+"""Where inputs live: the unit cube for numeric columns, category codes for categorical ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One entry a column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
+
+    categories: tuple[int, ...]
+
+    @classmethod
+    def cube(cls, dimension: int) -> Domain:
+        """The unit cube: every column numeric."""
+        return cls((0,) * dimension)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.categories)
+
+    @cached_property
+    def numeric(self) -> NDArray[np.intp]:
+        """Indices of the numeric columns."""
+        return np.flatnonzero(np.asarray(self.categories) == 0)
+
+    @cached_property
+    def categorical(self) -> NDArray[np.intp]:
+        """Indices of the categorical columns."""
+        return np.flatnonzero(np.asarray(self.categories) > 0)
+
+    def uniform(self, rng: Rng, count: int) -> Array:
+        """`count` i.i.d. uniform points, shape (count, d)."""
+        points = rng.random((count, self.dimension))
+        for column in self.categorical:
+            points[:, column] = np.floor(points[:, column] * self.categories[column])
+        return points
