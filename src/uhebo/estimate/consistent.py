@@ -1,0 +1,94 @@
+"""The paper's consistent loss, in full or in blocks, and the thinned variant.
+
+`consistent`: draw M ≥ n points x' i.i.d. uniformly in the domain, label each with the y of its nearest observed point
+(L2 in the unit cube), and maximise the same log posterior on the pairs (x', y(nn(x'))). The paper's equation prints x
+where its text defines x'; x' is meant. The points are drawn anew from `rng` at every call.
+
+Because the x' are i.i.d., any subset is a smaller sample of the same loss. So the loss may be split into random blocks
+whose likelihoods add up (a composite likelihood): the cost then grows linearly with M instead of with its cube.
+
+`thinned`: the ordinary loss on the distinct observed points that are nearest to some x', with their own x. It keeps the
+paper's argument (the kept points resemble an i.i.d. sample) and drops its label error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from uhebo.errors import InvalidInputError
+from uhebo.estimate.fit import FRESH_STARTS, Fit, fit_loss
+from uhebo.gp.data import Data
+from uhebo.gp.domain import Array, Rng
+from uhebo.gp.kernels import KernelName, squared_distance
+from uhebo.gp.priors import Prior
+from uhebo.gp.theta import Theta
+
+BLOCK_SIZE = 200
+CHUNK = 512
+"""Pseudo-points compared with all observed ones at a time, where a tree cannot be used."""
+
+
+def consistent_estimate(
+    data: Data,
+    *,
+    kernel: KernelName = "matern52",
+    prior: Prior | str = "paper",
+    rng: Rng,
+    warm: Theta | None = None,
+    starts: int = FRESH_STARTS,
+    pseudo_points: int | None = None,
+    block_size: int | None = None,
+) -> Fit:
+    """Maximise the log posterior on M pseudo-points (default 2n); `block_size` makes it a composite likelihood."""
+    count = 2 * len(data) if pseudo_points is None else pseudo_points
+    if count < len(data) or not len(data):
+        raise InvalidInputError(f"pseudo_points={count} for {len(data)} observations; the loss needs M >= n >= 1")
+    X, y = pseudo_data(data, count, rng)
+    return fit_loss(
+        "consistent",
+        data,
+        X,
+        y,
+        kernel=kernel,
+        prior=prior,
+        rng=rng,
+        warm=warm,
+        starts=starts,
+        block_size=block_size,
+    )
+
+
+def thinned_estimate(
+    data: Data,
+    *,
+    kernel: KernelName = "matern52",
+    prior: Prior | str = "paper",
+    rng: Rng,
+    warm: Theta | None = None,
+    starts: int = FRESH_STARTS,
+) -> Fit:
+    """Maximise the ordinary log posterior on the observed points nearest to 2n uniform draws."""
+    kept = np.unique(nearest(data, data.domain.uniform(rng, 2 * len(data))))
+    return fit_loss(
+        "thinned", data, data.X[kept], data.y[kept], kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts
+    )
+
+
+def pseudo_data(data: Data, count: int, rng: Rng) -> tuple[Array, Array]:
+    """`count` uniform points and the labels of their nearest observed points."""
+    points = data.domain.uniform(rng, count)
+    return points, data.y[nearest(data, points)]
+
+
+def nearest(data: Data, points: Array) -> NDArray[np.intp]:
+    """Row of the observed point nearest to each of `points`; a differing category counts as distance 1."""
+    if not len(data.domain.categorical):
+        return np.asarray(cKDTree(data.X).query(points)[1])
+    ones = np.ones(data.dimension)
+    chunks = [
+        squared_distance(points[start : start + CHUNK], data.X, ones, data.domain).argmin(axis=1)
+        for start in range(0, len(points), CHUNK)
+    ]
+    return np.concatenate(chunks)

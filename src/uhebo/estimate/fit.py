@@ -1,0 +1,253 @@
+"""What an estimator is, what it returns, and the maximum-likelihood and maximum-a-posteriori fits.
+
+An estimator is a plain function
+
+    estimator(data, *, kernel, prior, rng, warm=None) -> Fit
+
+`mle`, `map` and `consistent` differ in the loss only; all climb it with the same multi-start search. The ladder of that
+search: the warm start, fresh starts, and where none of them has a finite likelihood a fixed moderate theta. Each rung
+taken is in the `Fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from uhebo.errors import InvalidInputError
+from uhebo.gp.data import Data
+from uhebo.gp.domain import Array, Rng
+from uhebo.gp.kernels import KernelName
+from uhebo.gp.likelihood import BATCH_SIZE, FAILED, LogMarginalLikelihood, LogPosterior, Objective
+from uhebo.gp.posterior import Posterior
+from uhebo.gp.priors import Prior, named_prior
+from uhebo.gp.theta import Theta
+from uhebo.quasi_newton import minimise
+from uhebo.threads import single_threaded
+
+FRESH_STARTS = 3
+MAX_ROUNDS = 100
+ROUGH_ROUNDS = 40
+FALLBACK_THETA = (0.3, 1.0, 1e-2)
+"""ell, v, s2 where nothing could be fitted: smooth, of unit variance, a little noise."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One theta, or several (HMC), the posteriors under them, and how the fit went."""
+
+    estimator: str
+    prior: str
+    posteriors: tuple[Posterior, ...]
+    log_posterior: float
+    """Value of the loss that was climbed, at the theta returned (the best one for HMC)."""
+    converged: bool
+    starts: int
+    evaluations: int
+    failures: int
+    """Evaluations whose covariance matrix had no Cholesky factor."""
+    fallback: str | None = None
+    """Rung of the ladder taken when the ordinary way failed, else None."""
+    extra: Mapping[str, float] = field(default_factory=dict)
+    """Figures of one estimator alone: acceptance and effective sample size, or the scaling."""
+
+    @property
+    def posterior(self) -> Posterior:
+        return self.posteriors[0]
+
+    @property
+    def theta(self) -> Theta:
+        return self.posteriors[0].theta
+
+    @property
+    def jitter(self) -> float:
+        return max(posterior.jitter for posterior in self.posteriors)
+
+
+class Estimator(Protocol):
+    """The one calling convention."""
+
+    def __call__(self, data: Data, *, kernel: KernelName, prior: Prior, rng: Rng, warm: Theta | None = None) -> Fit: ...
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where a multi-start search for the maximum of a log posterior ended."""
+
+    log_theta: Array
+    value: float
+    converged: bool
+    starts: int
+    fallback: str | None
+
+
+def log_posterior(data: Data, kernel: KernelName, prior: Prior) -> LogPosterior:
+    """The ordinary loss of `mle` and `map`, to be maximised."""
+    return LogPosterior(LogMarginalLikelihood([(data.X, data.y)], kernel, data.domain), prior)
+
+
+def map_estimate(
+    data: Data,
+    *,
+    kernel: KernelName = "matern52",
+    prior: Prior | str = "paper",
+    rng: Rng,
+    warm: Theta | None = None,
+    starts: int = FRESH_STARTS,
+) -> Fit:
+    """Maximise the log posterior of theta given `data`."""
+    return fit_loss("map", data, data.X, data.y, kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts)
+
+
+def mle_estimate(
+    data: Data,
+    *,
+    kernel: KernelName = "matern52",
+    prior: Prior | str = "flat",  # noqa: ARG001  (part of the calling convention; a likelihood has no prior)
+    rng: Rng,
+    warm: Theta | None = None,
+    starts: int = FRESH_STARTS,
+) -> Fit:
+    """Maximise the log marginal likelihood of theta given `data`."""
+    return fit_loss("mle", data, data.X, data.y, kernel=kernel, prior="flat", rng=rng, warm=warm, starts=starts)
+
+
+@single_threaded
+def fit_loss(
+    name: str,
+    data: Data,
+    X: Array,
+    y: Array,
+    *,
+    kernel: KernelName,
+    prior: Prior | str,
+    rng: Rng,
+    warm: Theta | None,
+    starts: int,
+    block_size: int | None = None,
+) -> Fit:
+    """Fit theta to the pairs (X, y) and condition on `data`: the two are the same except for the consistent loss.
+
+    All starts climb together on at most `BATCH_SIZE` random pairs; the best of what they found, or the warm start,
+    then climbs the full loss. Pairs are in random order already or are put in one, so `block_size` splits them into
+    random blocks whose likelihoods add up.
+    """
+    if starts < 0 or (starts == 0 and warm is None):
+        raise InvalidInputError(f"starts={starts} without a warm start leaves nothing to begin from; use starts >= 1")
+    prior = named_prior(prior, data.dimension)
+    order = rng.permutation(len(y))
+    X, y = X[order], y[order]
+    pieces = 1 if block_size is None else max(1, round(len(y) / block_size))
+    blocks = list(zip(np.array_split(X, pieces), np.array_split(y, pieces), strict=True))
+    full = LogMarginalLikelihood(blocks, kernel, data.domain)
+    likelihoods = [full]
+    screen = None
+    if len(y) > BATCH_SIZE and starts > 0:
+        screen = LogMarginalLikelihood([(X[:BATCH_SIZE], y[:BATCH_SIZE])], kernel, data.domain)
+        likelihoods.append(screen)
+    low, high = prior.bounds(data.dimension)
+    climb = climb_from_many(
+        LogPosterior(full, prior),
+        None if screen is None else LogPosterior(screen, prior),
+        len(y) / BATCH_SIZE,
+        warm=None if warm is None else warm.to_log(),
+        fresh=fresh_starts(data.dimension, starts, rng),
+        low=low,
+        high=high,
+    )
+    return Fit(
+        estimator=name,
+        prior=prior.name,
+        posteriors=(Posterior.of(data, Theta.from_log(climb.log_theta), kernel),),
+        log_posterior=climb.value,
+        converged=climb.converged,
+        starts=climb.starts,
+        evaluations=sum(likelihood.evaluations for likelihood in likelihoods),
+        failures=sum(likelihood.failures for likelihood in likelihoods),
+        fallback=climb.fallback,
+    )
+
+
+def climb_from_many(
+    full: LogPosterior,
+    screen: LogPosterior | None,
+    size_ratio: float,
+    *,
+    warm: Array | None,
+    fresh: Array,
+    low: Array,
+    high: Array,
+) -> Climb:
+    """Maximise `full` from a warm start and fresh ones.
+
+    They race: once the going gets slow only the leader goes on, because the ridges of this loss are long and flat and
+    following every start along its own would be most of the cost. With a `screen` (a smaller sample of the same loss)
+    the fresh starts race on that, and the best of them, or the warm start, climbs `full`, with the curvature seen on
+    the screen scaled up by `size_ratio`.
+    """
+    starts = fresh if warm is None else np.concatenate([warm[None], fresh])
+    count = len(starts)
+    if screen is None or not len(fresh):
+        hessian = curvature(full, starts)
+    else:
+        rough = minimise(
+            _negative(screen),
+            fresh,
+            low,
+            high,
+            max_rounds=ROUGH_ROUNDS,
+            value_tolerance=1e-4,
+            race_tolerance=1e-3,
+            hessian=curvature(screen, fresh),
+        )
+        starts = np.clip(rough.x if warm is None else np.concatenate([warm[None], rough.x]), low, high)
+        starts = starts[[int(np.argmax(full(starts)[0]))]]
+        hessian = rough.hessian[[int(np.argmin(rough.value))]] * size_ratio
+    result = minimise(
+        _negative(full),
+        starts,
+        low,
+        high,
+        max_rounds=MAX_ROUNDS,
+        gradient_tolerance=1e-3,
+        value_tolerance=3e-7,
+        race_tolerance=1e-3,
+        hessian=hessian,
+    )
+    best = int(np.argmin(result.value))
+    value = -float(result.value[best])
+    if value > FAILED:
+        return Climb(result.x[best], value, bool(result.converged[best]), count, None)
+    moderate = np.clip(np.log([FALLBACK_THETA[0]] * (len(low) - 2) + list(FALLBACK_THETA[1:])), low, high)
+    return Climb(moderate, float(full(moderate[None])[0][0]), False, count, "moderate theta")
+
+
+def curvature(target: LogPosterior, log_theta: Array) -> Array | None:
+    """First guess of the Hessian of the negative log posterior: the Fisher information, and 1 where it knows nothing.
+
+    It about halves the number of evaluations against a start from the identity.
+    """
+    information = target.likelihood.fisher(log_theta)
+    return np.asarray(information + np.eye(log_theta.shape[1])) if information.any() else None
+
+
+def fresh_starts(dimension: int, count: int, rng: Rng) -> Array:
+    """`count` log thetas: a moderate one first, then lengthscales, signal and noise drawn log-uniformly around it."""
+    starts: Array = np.log(np.tile([0.5] * dimension + [1.0, 1e-3], (count, 1)))
+    if count > 1:
+        common = rng.uniform(np.log(0.1), np.log(2.0), (count - 1, 1))
+        starts[1:, :dimension] = common + rng.uniform(-0.7, 0.7, (count - 1, dimension))
+        starts[1:, -2] = rng.uniform(np.log(0.3), np.log(3.0), count - 1)
+        starts[1:, -1] = rng.uniform(np.log(1e-5), np.log(1e-1), count - 1)
+    return starts
+
+
+def _negative(objective: Objective) -> Objective:
+    def negated(log_theta: Array) -> tuple[Array, Array]:
+        value, gradient = objective(log_theta)
+        return -value, -gradient
+
+    return negated

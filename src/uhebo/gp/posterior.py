@@ -1,0 +1,131 @@
+"""The posterior of a GP at one theta: predict, differentiate, sample, and grow by new observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from uhebo.errors import InvalidInputError
+from uhebo.gp.data import Data
+from uhebo.gp.domain import Array, Rng
+from uhebo.gp.kernels import KernelName, shape, shape_and_slope, squared_distance
+from uhebo.gp.likelihood import leave_one_out
+from uhebo.gp.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
+from uhebo.gp.theta import Theta
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Zero-mean GP conditioned on `data`, in standardised units of y. All variances are of the latent function."""
+
+    data: Data
+    theta: Theta
+    kernel: KernelName
+    factor: Array
+    """Lower Cholesky factor L of K + s2 I."""
+    whitened: Array
+    """L⁻¹ y."""
+    alpha: Array
+    """(K + s2 I)⁻¹ y."""
+    jitter: float
+
+    @classmethod
+    def of(cls, data: Data, theta: Theta, kernel: KernelName = "matern52") -> Posterior:
+        """Condition on `data`; jitter is added where the factorisation needs it, and recorded."""
+        if len(theta.ell) != data.dimension:
+            raise InvalidInputError(f"theta has {len(theta.ell)} lengthscales, the data have {data.dimension} columns")
+        covariance = theta.v * shape(kernel, squared_distance(data.X, data.X, theta.ell, data.domain))
+        covariance.flat[:: len(data) + 1] += theta.s2
+        factor, jitter = safe_cholesky(covariance) if len(data) else (covariance, 0.0)
+        whitened = solve_lower(factor, data.y) if len(data) else data.y
+        alpha = solve_upper(factor, whitened) if len(data) else data.y
+        return cls(data, theta, kernel, factor, whitened, alpha, jitter)
+
+    def _cross(self, X: Array) -> Array:
+        """Prior covariance between the data and the rows of X, (n, m)."""
+        return self.theta.v * shape(self.kernel, squared_distance(self.data.X, X, self.theta.ell, self.data.domain))
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean and latent variance at each row of X; the variance is clamped at 0."""
+        if not len(self.data):
+            return np.zeros(len(X)), np.full(len(X), self.theta.v)
+        cross = self._cross(X)
+        half = solve_lower(self.factor, cross)
+        variance = self.theta.v - np.einsum("ij,ij->j", half, half)
+        return self.alpha @ cross, np.maximum(variance, 0.0)
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean (m,), variance (m,), and their gradients (m, d) in the numeric columns (0 in categorical ones)."""
+        theta, domain = self.theta, self.data.domain
+        if not len(self.data):
+            mean, variance = self.predict(X)
+            return mean, variance, np.zeros_like(X), np.zeros_like(X)
+        values, slopes = shape_and_slope(self.kernel, squared_distance(X, self.data.X, theta.ell, domain))
+        cross = theta.v * values
+        half = solve_lower(self.factor, cross.T)
+        solved = solve_upper(self.factor, half)
+        variance = theta.v - np.einsum("ij,ij->j", half, half)
+        slopes *= 2.0 * theta.v
+        # ∂k(x, X_j)/∂x = 2 v slope (x - X_j)/ell², summed over j with weights α_j, and -2 (K⁻¹k)_j for the variance.
+        inverse_squares = np.zeros(domain.dimension)
+        inverse_squares[domain.numeric] = theta.ell[domain.numeric] ** -2.0
+        gradients = []
+        for weights in (slopes * self.alpha, -2.0 * slopes * solved.T):
+            total = weights.sum(axis=1, keepdims=True)
+            gradients.append((total * X - weights @ self.data.X) * inverse_squares)
+        clamped = variance <= 0.0
+        gradients[1][clamped] = 0.0
+        return cross @ self.alpha, np.maximum(variance, 0.0), gradients[0], gradients[1]
+
+    def covariance(self, X: Array) -> Array:
+        """Joint latent posterior covariance of the rows of X."""
+        prior = self.theta.v * shape(self.kernel, squared_distance(X, X, self.theta.ell, self.data.domain))
+        if not len(self.data):
+            return prior
+        half = solve_lower(self.factor, self._cross(X))
+        return np.asarray(prior - half.T @ half)
+
+    def sample(self, X: Array, rng: Rng, count: int = 1) -> Array:
+        """`count` joint samples of the latent function at the rows of X, (count, m)."""
+        mean, _ = self.predict(X)
+        covariance = self.covariance(X)
+        # The posterior covariance is singular where data were observed without noise; this floor is far below any
+        # variance that matters and keeps the factorisation from reporting it.
+        covariance.flat[:: len(X) + 1] += 1e-10 * self.theta.v
+        factor, _ = safe_cholesky(covariance)
+        return np.asarray(mean + rng.standard_normal((count, len(X))) @ factor.T)
+
+    def leave_one_out(self) -> tuple[Array, Array, Array]:
+        """Mean, variance (noise included) and log density of each observation predicted from the others."""
+        return leave_one_out(self.factor, self.data.y, self.alpha)
+
+    def inverse(self) -> Array:
+        """(K + s2 I)⁻¹."""
+        return inverse_from_factor(self.factor)
+
+    def grow(self, X: Array, y: Array) -> Posterior:
+        """A new posterior with the rows (X, y) added, y already standardised: O(n²) each instead of O(n³).
+
+        L_new = [[L, 0], [Bᵀ, C]]  with  B = L⁻¹ k(X_old, X),  C Cᵀ = k(X, X) + s2 I - Bᵀ B.
+        """
+        count, old = len(X), len(self.data)
+        block = self.covariance(X)
+        block.flat[:: count + 1] += self.theta.s2 + self.jitter
+        corner, extra = safe_cholesky(block)
+        below = solve_lower(self.factor, self._cross(X)) if old else np.zeros((0, count))
+        factor = np.zeros((old + count, old + count))
+        factor[:old, :old] = self.factor
+        factor[old:, :old] = below.T
+        factor[old:, old:] = corner
+        added = solve_lower(corner, y - below.T @ self.whitened)
+        whitened = np.concatenate([self.whitened, added])
+        data = Data(
+            np.concatenate([self.data.X, X]),
+            np.concatenate([self.data.y, y]),
+            self.data.domain,
+            self.data.location,
+            self.data.scale,
+        )
+        alpha = solve_upper(factor, whitened)
+        return Posterior(data, self.theta, self.kernel, factor, whitened, alpha, max(self.jitter, extra))

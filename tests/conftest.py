@@ -1,0 +1,28 @@
+"""Shared by all tests: what "skipped" means where nothing may be skipped, and one Hypothesis profile."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: these machines are noisy and no test asserts a time. Derandomised: a failure seen once is seen again.
+settings.register_profile("uhebo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("uhebo")
+
+
+def require(module: str, how: str) -> ModuleType:
+    """Import an optional module, or skip with a message; with UHEBO_REQUIRE_ALL set, fail instead."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a foreign library deprecates in its own import is not ours to mend
+            return importlib.import_module(module)
+    except ImportError:
+        message = f"{module} is not installed: {how}"
+        if os.environ.get("UHEBO_REQUIRE_ALL"):
+            pytest.fail(message)
+        pytest.skip(message)
