@@ -1,0 +1,154 @@
+"""Acquisition functions: what a posterior mean and deviation are worth, with derivatives in both.
+
+The scalar maths are pure functions of (mean, deviation). `Surface` applies one of them to one posterior or averages it
+over several (HMC), and turns the derivatives into gradients in x.
+
+    ucb      μ + β σ                                    (σ of the latent function)
+    log-ei   log E[max(f - best, 0)] = log σ + log h(u),  h(u) = φ(u) + u Φ(u),  u = (μ - best)/σ
+    log-pi   log P(f > best) = log Φ(u)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, logsumexp
+
+from uhebo.errors import InvalidInputError
+from uhebo.gp.domain import Array
+from uhebo.gp.posterior import Posterior
+
+ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
+SMALLEST_DEVIATION = 1e-9
+"""Deviations are floored here (y is standardised), so that a noiseless data point is a finite, very bad choice."""
+ROOT_2PI = math.sqrt(2.0 * math.pi)
+
+Scalar = Callable[[Array, Array], tuple[Array, Array, Array]]
+"""(mean, deviation) -> value, ∂value/∂mean, ∂value/∂deviation."""
+
+
+def check_acquisition(name: str) -> str:
+    """`name` if there is such an acquisition function, else a typed error."""
+    if name not in ACQUISITIONS:
+        raise InvalidInputError(f"unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}")
+    return name
+
+
+def ucb(beta: float) -> Scalar:
+    """μ + β σ."""
+
+    def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
+        return mean + beta * deviation, np.ones_like(mean), np.full_like(mean, beta)
+
+    return value
+
+
+def log_h(u: Array) -> tuple[Array, Array, Array]:
+    """log h(u), Φ(u)/h(u) and φ(u)/h(u) without cancellation (Ament et al. 2023, with erfcx for the left tail).
+
+    Left of -1 everything is taken relative to φ:  Φ/φ = √(π/2) erfcx(-u/√2),  h/φ = 1 + u Φ/φ. The last sum cancels
+    down to 1/u², which double precision resolves to about u = -1e5; beyond, h/φ = 1/u² to full accuracy.
+    """
+    left = u < -1.0
+    # Both branches are evaluated everywhere on arguments made harmless for them.
+    right_u = np.where(left, 0.0, u)
+    density = np.exp(-0.5 * right_u * right_u) / ROOT_2PI
+    distribution = np.exp(log_ndtr(right_u))
+    h = density + right_u * distribution
+    left_u = np.where(left, u, -1.0)
+    mills = math.sqrt(math.pi / 2.0) * erfcx(-left_u / math.sqrt(2.0))
+    ratio = np.where(left_u > -1e5, 1.0 + left_u * mills, left_u**-2.0)
+    log_left = -0.5 * left_u * left_u - math.log(ROOT_2PI) + np.log(ratio)
+    return (
+        np.where(left, log_left, np.log(h)),
+        np.where(left, mills / ratio, distribution / h),
+        np.where(left, 1.0 / ratio, density / h),
+    )
+
+
+def log_ei(best: float) -> Scalar:
+    """log expected improvement over `best`; ∂/∂μ = Φ/(σ h), ∂/∂σ = φ/(σ h)."""
+
+    def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
+        log_value, up, spread = log_h((mean - best) / deviation)
+        return log_value + np.log(deviation), up / deviation, spread / deviation
+
+    return value
+
+
+def log_pi(best: float) -> Scalar:
+    """log probability of improvement over `best`; with q = φ/Φ: ∂/∂μ = q/σ, ∂/∂σ = -u q/σ."""
+
+    def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
+        u = (mean - best) / deviation
+        log_value = log_ndtr(u)
+        q = np.exp(-0.5 * u * u - math.log(ROOT_2PI) - log_value)
+        return log_value, q / deviation, -u * q / deviation
+
+    return value
+
+
+@dataclass(frozen=True)
+class Surface:
+    """An acquisition function over x, averaged over the posteriors: a mean of values, or of what is under the log."""
+
+    posteriors: Sequence[Posterior]
+    scalar: Scalar
+    logarithmic: bool
+
+    def __call__(self, X: Array) -> Array:
+        """Values at the rows of X."""
+        values = []
+        for posterior in self.posteriors:
+            mean, variance = posterior.predict(X)
+            values.append(self.scalar(mean, np.maximum(np.sqrt(variance), SMALLEST_DEVIATION))[0])
+        return self._averaged(values)[0]
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, d)."""
+        values, gradients = [], []
+        for posterior in self.posteriors:
+            mean, variance, mean_gradient, variance_gradient = posterior.predict_with_gradient(X)
+            deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
+            value, by_mean, by_deviation = self.scalar(mean, deviation)
+            values.append(value)
+            # dσ = dσ²/(2σ); on the floor σ is constant.
+            by_variance = np.where(deviation > SMALLEST_DEVIATION, by_deviation / (2.0 * deviation), 0.0)
+            gradients.append(by_mean[:, None] * mean_gradient + by_variance[:, None] * variance_gradient)
+        averaged, weights = self._averaged(values)
+        return averaged, np.einsum("si,sij->ij", weights, np.array(gradients))
+
+    def _averaged(self, values: Sequence[Array]) -> tuple[Array, Array]:
+        """The average over posteriors, and the weight of each in its gradient."""
+        if len(values) == 1:
+            return values[0], np.ones((1, len(values[0])))
+        table = np.array(values)
+        if not self.logarithmic:
+            return table.mean(axis=0), np.full_like(table, 1.0 / len(table))
+        total = logsumexp(table, axis=0)
+        return total - math.log(len(table)), np.exp(table - total)
+
+
+def surface(name: str, posteriors: Sequence[Posterior], *, beta: float, best: float) -> Surface:
+    """The named acquisition over these posteriors; Thompson sampling is no surface and is maximised on its own."""
+    if name == "ucb":
+        return Surface(posteriors, ucb(beta), logarithmic=False)
+    if name == "log-ei":
+        return Surface(posteriors, log_ei(best), logarithmic=True)
+    if name == "pi":
+        return Surface(posteriors, log_pi(best), logarithmic=True)
+    raise InvalidInputError(f"unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}")
+
+
+def with_pending(posteriors: Sequence[Posterior], pending: Array) -> list[Posterior]:
+    """Posteriors that also know where other evaluations are under way.
+
+    Each pending point is observed at its own predicted mean ("hallucinated", Desautels et al. 2014): the mean stays,
+    the variance shrinks, so that nobody proposes the same place again.
+    """
+    if not len(pending):
+        return list(posteriors)
+    return [posterior.grow(pending, posterior.predict(pending)[0]) for posterior in posteriors]

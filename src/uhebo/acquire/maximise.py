@@ -1,0 +1,172 @@
+"""The best point of an acquisition surface, in any mix of continuous, integer, step, log and categorical columns.
+
+Uniform candidates and a cloud around the best observations are scored; the best few climb together by batched
+quasi-Newton steps in the numeric columns; discrete columns are snapped and improved one at a time; and a point that was
+evaluated already is passed over when the objective is deterministic and another point exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uhebo.acquire.functions import Surface
+from uhebo.gp.domain import Array, Rng
+from uhebo.gp.posterior import Posterior
+from uhebo.quasi_newton import minimise
+from uhebo.space import SearchSpace
+
+CANDIDATES = 384
+CANDIDATES_PER_DIMENSION = 32
+CLOUD = 64
+CLIMBERS = 6
+CLIMB_ROUNDS = 40
+SWEEPS = 3
+ENUMERATED = 2000
+"""A discrete space of at most this many points is scored in full."""
+THOMPSON_CANDIDATES = 512
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the maximiser needs to know of the search so far."""
+
+    space: SearchSpace
+    leaders: Array
+    """The best observed points, best first: the cloud is drawn around them."""
+    taken: Array
+    """Points evaluated or under way, not to be proposed again; empty where repeats are welcome."""
+
+
+def maximise(surface: Surface, search: Search, rng: Rng) -> Array:
+    """The point (d,) of the space with the largest acquisition value found."""
+    space = search.space
+    if space.size <= ENUMERATED:
+        points = all_points(space)
+        return _first_free(points, surface(points), search)
+    candidates = space.snap(np.concatenate([_uniform(space, rng), _cloud(surface.posteriors, search, rng)]))
+    values = surface(candidates)
+    climbers = candidates[_spread_best(candidates, values)]
+    climbed = _improve(surface, space, climbers)
+    points = np.concatenate([climbed, candidates])
+    return _first_free(points, np.concatenate([surface(climbed), values]), search)
+
+
+def maximise_sample(posterior: Posterior, search: Search, rng: Rng) -> Array:
+    """Thompson sampling: the maximiser of one joint sample of the posterior over candidates."""
+    space = search.space
+    if space.size <= ENUMERATED:
+        points = all_points(space)
+        points = points[rng.permutation(len(points))[:THOMPSON_CANDIDATES]]
+    else:
+        cloud = _cloud([posterior], search, rng)
+        points = space.snap(np.concatenate([_uniform(space, rng)[: THOMPSON_CANDIDATES - len(cloud)], cloud]))
+    return _first_free(points, posterior.sample(points, rng)[0], search)
+
+
+def all_points(space: SearchSpace) -> Array:
+    """Every point of a discrete space, (size, d)."""
+    grids = np.meshgrid(*(space.grid(column) for column in range(len(space.values))), indexing="ij")
+    return np.stack([grid.ravel() for grid in grids], axis=1)
+
+
+def _uniform(space: SearchSpace, rng: Rng) -> Array:
+    return space.domain.uniform(rng, CANDIDATES + CANDIDATES_PER_DIMENSION * space.domain.dimension)
+
+
+def _cloud(posteriors: Sequence[Posterior], search: Search, rng: Rng) -> Array:
+    """Points around the leaders at scales from a hundredth of a lengthscale to a whole one, some columns unchanged."""
+    leaders, domain = search.leaders, search.space.domain
+    if not len(leaders):
+        return np.empty((0, domain.dimension))
+    centres = leaders[np.arange(CLOUD) % len(leaders)]
+    reach = np.minimum(posteriors[0].theta.ell, 1.0) * 10.0 ** rng.uniform(-2.0, 0.0, (CLOUD, 1))
+    points = centres + reach * rng.standard_normal(centres.shape)
+    other = domain.uniform(rng, CLOUD)
+    points[:, domain.categorical] = other[:, domain.categorical]
+    kept = rng.random(points.shape) < 0.5
+    kept[:, domain.numeric] &= domain.dimension > 1
+    points = np.where(kept, centres, points)
+    points[:, domain.numeric] = np.clip(points[:, domain.numeric], 0.0, 1.0)
+    return points
+
+
+def _spread_best(points: Array, values: Array) -> NDArray[np.intp]:
+    """Indices of the `CLIMBERS` best points that are not almost the same point."""
+    chosen: list[int] = []
+    for index in np.argsort(-values, kind="stable")[: 16 * CLIMBERS]:
+        if all(np.abs(points[index] - points[other]).max() > 0.02 for other in chosen):
+            chosen.append(int(index))
+            if len(chosen) == CLIMBERS:
+                break
+    return np.array(chosen, dtype=np.intp)
+
+
+def _improve(surface: Surface, space: SearchSpace, points: Array) -> Array:
+    """Climb in the numeric columns, then move the discrete ones, then climb once more in the continuous ones."""
+    values = np.asarray(space.values)
+    numeric = np.zeros(len(values), dtype=bool)
+    numeric[space.domain.numeric] = True
+    if numeric.any():
+        points = _climb(surface, space, points, numeric)
+    if not values.any():
+        return points
+    points = space.snap(points)
+    points = np.array([_sweep(surface, space, point) for point in points])
+    continuous = values == 0
+    return space.snap(_climb(surface, space, points, continuous)) if continuous.any() else points
+
+
+def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[np.bool_]) -> Array:
+    """Quasi-Newton ascent in the `moving` columns of every point at once.
+
+    The others stay because their gradient is zero: neither a step nor a BFGS update can then couple to them.
+    """
+
+    def descent(rows: Array) -> tuple[Array, Array]:
+        value, gradient = surface.with_gradient(rows)
+        return -value, np.where(moving, -gradient, 0.0)
+
+    return minimise(
+        descent,
+        points,
+        np.zeros(space.domain.dimension),
+        np.maximum(np.asarray(space.domain.categories) - 1.0, 1.0),
+        max_rounds=CLIMB_ROUNDS,
+        gradient_tolerance=1e-6,
+        value_tolerance=1e-7,
+        race_tolerance=1e-2,
+        first_step=0.05,
+        max_step=0.3,
+    ).x
+
+
+def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
+    """Coordinate search over the discrete columns: each takes its best value in turn, until nothing improves."""
+    value = float(surface(point[None])[0])
+    for _ in range(SWEEPS):
+        before = value
+        for column in np.flatnonzero(space.values):
+            neighbours = space.neighbours(point, int(column))
+            values = surface(neighbours)
+            best = int(np.argmax(values))
+            if values[best] > value:
+                point, value = neighbours[best], float(values[best])
+        if value <= before:
+            break
+    return point
+
+
+def _first_free(points: Array, values: Array, search: Search) -> Array:
+    """The best point that is not taken; the best point of all where every one is (a repeat cannot be avoided)."""
+    order = np.argsort(-values, kind="stable")
+    if len(search.taken):
+        # Rounded: a parameter that went to the user and back may return with another last digit.
+        taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
+        for index, row in zip(order, np.round(points[order], 12) + 0.0, strict=True):
+            if row.tobytes() not in taken:
+                return np.asarray(points[index])
+    return np.asarray(points[order[0]])

@@ -1,0 +1,164 @@
+"""Parameters declared: Optuna's distributions under short names, with errors that say what to do."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from uhebo.errors import InvalidInputError, UheboWarning
+
+_EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
+_NAN = object()
+
+
+def Float(low: float, high: float, *, log: bool = False, step: float | None = None) -> FloatDistribution:
+    """A float in [low, high]; uniform in its logarithm with `log`, one of low, low + step, … with `step`."""
+    low, high, step = _checked_float(low, high, log, step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna's word on a step that does not divide the range; ours is below
+        distribution = FloatDistribution(low, high, log=log, step=step)
+    _say_if_adjusted(distribution, high)
+    return distribution
+
+
+def Int(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
+    """An integer in [low, high]; uniform in its logarithm with `log`, one of low, low + step, … with `step`."""
+    low, high, step = _checked_int(low, high, log, step)
+    distribution = IntDistribution(low, high - (high - low) % step, log=log, step=step)
+    _say_if_adjusted(distribution, high)
+    return distribution
+
+
+def Categorical(choices: Sequence[Any]) -> CategoricalDistribution:
+    """One of `choices`, which have no order and must all differ."""
+    if isinstance(choices, (str, bytes)) or not isinstance(choices, (Sequence, np.ndarray)):
+        raise InvalidInputError(f"choices are {choices!r}, expected a list such as ['adam', 'sgd']")
+    return CategoricalDistribution(_checked_choices([plain(choice) for choice in choices]))
+
+
+def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """The space with its shorthands written out, every entry checked and, where it is refused, named.
+
+    (low, high) is an Int if both are integers, else a Float; a list is a Categorical; a distribution stays as it is.
+    """
+    if not isinstance(space, Mapping):
+        raise InvalidInputError(f"the space is {space!r}, expected a dict such as {{'x': (0.0, 1.0)}}")
+    return {name: _as_distribution(name, given) for name, given in space.items()}
+
+
+def _as_distribution(name: Any, given: Any) -> BaseDistribution:
+    if not isinstance(name, str) or not name:
+        raise InvalidInputError(f"a parameter is named {name!r}, expected a string that is not empty; rename it")
+    try:
+        if isinstance(given, tuple) and len(given) == 2:
+            return Int(*given) if all(isinstance(bound, Integral) for bound in given) else Float(*given)
+        if isinstance(given, list):
+            return Categorical(given)
+        if not isinstance(given, BaseDistribution):
+            raise InvalidInputError(
+                f"got {given!r}, expected (low, high), a list of choices, Float, Int or Categorical"
+            )
+        _check(given)
+        return given
+    except InvalidInputError as error:
+        raise InvalidInputError(f"parameter {name!r}: {error}") from error
+
+
+def _check(distribution: BaseDistribution) -> None:
+    """Refuse what Optuna lets through but cannot be modelled: NaN, infinite bounds, equal choices, huge integers."""
+    if isinstance(distribution, FloatDistribution):
+        _checked_float(distribution.low, distribution.high, distribution.log, distribution.step)
+    elif isinstance(distribution, IntDistribution):
+        _checked_int(distribution.low, distribution.high, distribution.log, distribution.step)
+    elif isinstance(distribution, CategoricalDistribution):
+        _checked_choices(distribution.choices)
+    else:
+        raise InvalidInputError(f"{type(distribution).__name__} is not known here, expected Float, Int or Categorical")
+
+
+def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, float, float | None]:
+    for name, given in (("low", low), ("high", high), ("step", 1.0 if step is None else step)):
+        number = plain(given)
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise InvalidInputError(f"{name}={number!r}, expected a number; use Categorical for anything else")
+        if not -sys.float_info.max <= number <= sys.float_info.max:
+            raise InvalidInputError(f"{name}={number}, expected a finite double; choose a bound that makes sense")
+    low, high, step = float(low), float(high), None if step is None else float(step)
+    _check_range(low, high, log, step)
+    if step is not None and (math.isinf(high - low) or (low < high and step < 16 * spacing(low, high))):
+        raise InvalidInputError(f"step={step} is too fine for doubles in [{low}, {high}]; use a larger one, or none")
+    return low, high, step
+
+
+def _checked_int(low: Any, high: Any, log: bool, step: Any) -> tuple[int, int, int]:
+    for name, number in (("low", low), ("high", high), ("step", step)):
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise InvalidInputError(
+                f"{name}={number!r}, expected an integer; use Float for other numbers, Categorical for the rest"
+            )
+    low, high, step = int(low), int(high), int(step)
+    _check_range(low, high, log, None if step == 1 else step)
+    if max(abs(low), abs(high), high - low) > _EXACT:
+        raise InvalidInputError(
+            f"[{low}, {high}] goes beyond 2**53, and Optuna stores integers as doubles, which would round them; "
+            "use a narrower range, or an Int for the exponent"
+        )
+    return low, high, step
+
+
+def _check_range(low: float, high: float, log: bool, step: float | None) -> None:
+    if low > high:
+        raise InvalidInputError(f"low={low} is above high={high}, expected low <= high; exchange them")
+    if log and low <= 0:
+        raise InvalidInputError(f"low={low} with log=True, expected low > 0; raise it or drop the log")
+    if log and step is not None:
+        raise InvalidInputError(f"step={step} with log=True, expected one of the two; drop the step or the log")
+    if step is not None and step <= 0:
+        raise InvalidInputError(f"step={step}, expected step > 0")
+
+
+def _checked_choices(choices: Sequence[Any]) -> tuple[Any, ...]:
+    if not len(choices):
+        raise InvalidInputError("there are no choices, expected at least one")
+    seen: dict[Any, Any] = {}
+    for choice in choices:
+        try:
+            known = key(choice) in seen
+        except TypeError as error:
+            raise InvalidInputError(f"the choice {choice!r} is not hashable; name it by a string") from error
+        if known:
+            raise InvalidInputError(
+                f"the choices {seen[key(choice)]!r} and {choice!r} are equal in Python (as 1, 1.0 and True are), and "
+                "Optuna could not tell them apart; drop one, or name them by strings"
+            )
+        seen[key(choice)] = choice
+    return tuple(choices)
+
+
+def _say_if_adjusted(distribution: FloatDistribution | IntDistribution, high: float) -> None:
+    if distribution.high != high:
+        low, step = distribution.low, distribution.step
+        message = f"step={step} does not divide [{low}, {high}]: high is now {distribution.high}, the last on the grid"
+        warnings.warn(message, UheboWarning, stacklevel=3)
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def key(choice: Any) -> Any:
+    """What finds a choice in a dict: itself, but NaN, which is not equal to itself, by a stand-in."""
+    return _NAN if isinstance(choice, float) and choice != choice else choice
+
+
+def spacing(low: float, high: float) -> float:
+    """Distance of neighbouring doubles at the larger end of [low, high]."""
+    return math.ulp(max(abs(low), abs(high)))

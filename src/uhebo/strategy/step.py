@@ -1,0 +1,159 @@
+"""One step of a strategy: the moves it can make (a random point, a model point) and the random numbers it may use.
+
+A strategy is a function `Step -> Proposal`. It reads the step's history and slot, and ends in `step.random()` or
+`step.model(...)`; the tags it hands over are stored with the trial and come back in the history of later steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from uhebo.acquire import Search, maximise, maximise_sample, surface, with_pending
+from uhebo.bandit import Clip
+from uhebo.estimate import BLOCK_SIZE, ESTIMATORS, Fit, consistent_estimate
+from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
+from uhebo.gp.domain import Array, Rng
+from uhebo.strategy.history import History, Slot
+from uhebo.theory import beta_schedule
+
+EXACT_POINTS = 150
+"""Above this many observations the consistent loss goes in blocks, unless exact=True."""
+LEADERS = 4
+REFIT_PERIOD = 5
+SMALL = 200
+"""Up to this many observations every fit has fresh starts; above, every `REFIT_PERIOD`-th, the others a warm start."""
+WARM_FRESH_STARTS = 2
+"""Fresh starts beside a warm one."""
+
+Beta = float | Literal["theory"]
+Stream = Literal["point", "arm", "fit", "maximise"]
+STREAMS: dict[Stream, int] = {"point": 0, "arm": 1, "fit": 2, "maximise": 3}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a method leaves open. The defaults are the paper's."""
+
+    seed: int
+    horizon: int | None = None
+    """T, the number of iterations after the initial design, where it is known."""
+    kernel: KernelName = "matern52"
+    prior: str | Prior = "paper"
+    acquisition: str = "ucb"
+    beta: Beta = 1.96
+    deterministic: bool = False
+    exact: bool = False
+    reward_clip: Clip = "below"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The next point (a row of the space) and what is to be remembered of how it was chosen."""
+
+    x: Array
+    tags: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a strategy sees when it is asked for trial `slot.number`."""
+
+    history: History
+    settings: Settings
+    slot: Slot
+
+    def rng(self, stream: Stream, number: int | None = None) -> Rng:
+        """Random numbers of one purpose from (seed, trial number): whoever asks, whenever, gets the same."""
+        number = self.slot.number if number is None else number
+        return np.random.default_rng([self.settings.seed, number, STREAMS[stream]])
+
+    def random(self, **tags: Any) -> Proposal:
+        """A uniform i.i.d. point."""
+        point = self.history.space.domain.uniform(self.rng("point"), 1)[0]
+        return Proposal(self.history.space.snap(point), {"role": "random", **tags})
+
+    def beta(self) -> float:
+        """Multiplier of the deviation in UCB."""
+        if self.settings.beta == "theory":
+            return float(np.sqrt(beta_schedule(max(self.slot.t, 1), self.history.space.domain.dimension)))
+        return self.settings.beta
+
+    def fit(self, estimator: str) -> Fit:
+        """Estimate theta on D_{t-1}: from the last theta this estimator gave, and from fresh starts."""
+        data, settings = self.history.data, self.settings
+        warm = self._last_theta(estimator)
+        fresh = len(data) <= SMALL or self.slot.t % REFIT_PERIOD == 0
+        options: dict[str, Any] = {}
+        if warm is not None and estimator != "hmc":
+            options["starts"] = WARM_FRESH_STARTS if fresh else 0
+        run = ESTIMATORS[estimator]
+        if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
+            run = partial(consistent_estimate, block_size=BLOCK_SIZE)
+        prior = named_prior(settings.prior, data.dimension)
+        return run(data, kernel=settings.kernel, prior=prior, rng=self.rng("fit"), warm=warm, **options)
+
+    def model(self, estimator: str, **tags: Any) -> Proposal:
+        """The acquisition's maximiser under the named estimator's theta; a random point while there are no data."""
+        return self.model_from(self.fit(estimator), **tags) if self.history.finished else self.no_data(**tags)
+
+    def model_from(self, fit: Fit, **tags: Any) -> Proposal:
+        """The maximiser of the acquisition function under a fit."""
+        posteriors = tuple(with_pending(fit.posteriors, self.history.pending))
+        return Proposal(self.best_point(posteriors), {"role": "model", **fit_record(fit), **tags})
+
+    def no_data(self, **tags: Any) -> Proposal:
+        """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
+        return self.random(fallback="no data", **tags)
+
+    def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
+        """Maximise the acquisition function (of the settings, or the one named) over the space."""
+        acquisition = self.settings.acquisition if acquisition is None else acquisition
+        rng, search, data = self.rng("maximise"), self._search(), self.history.data
+        if acquisition == "thompson":
+            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], search, rng)
+        target = surface(acquisition, posteriors, beta=self.beta(), best=float(data.y.max()))
+        return maximise(target, search, rng)
+
+    def ucb_maximiser(self) -> Callable[[Posterior], Array]:
+        """Posterior -> UCB point, for the estimators that need to look ahead."""
+        pending = self.history.pending
+        return lambda posterior: self.best_point(tuple(with_pending([posterior], pending)), "ucb")
+
+    def _search(self) -> Search:
+        data, pending = self.history.data, self.history.pending
+        leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
+        taken = np.concatenate([data.X, pending]) if self.settings.deterministic else np.empty((0, data.dimension))
+        return Search(self.history.space, leaders, taken)
+
+    def _last_theta(self, estimator: str) -> Theta | None:
+        for trial in reversed(self.history.trials):
+            recorded = trial.tags.get("theta")
+            if recorded is not None and trial.tags.get("estimator") == estimator:
+                if len(recorded) != self.history.space.domain.dimension + 2:
+                    return None
+                return Theta.from_log(np.array(recorded, dtype=np.float64))
+        return None
+
+
+def fit_record(fit: Fit) -> dict[str, Any]:
+    """What is remembered of a fit: enough to warm-start the next one and to say how it went, in few characters.
+
+    Four decimals of log theta are far finer than its uncertainty, and fit 200 dimensions into one SQL attribute.
+    """
+    record: dict[str, Any] = {
+        "estimator": fit.estimator,
+        "theta": [round(float(value), 4) for value in fit.theta.to_log()],
+    }
+    if fit.jitter:
+        record["jitter"] = float(f"{fit.jitter:.2g}")
+    if fit.fallback:
+        record["fallback"] = fit.fallback
+    if not fit.converged:
+        record["converged"] = False
+    record.update({name: round(value, 4) for name, value in fit.extra.items()})
+    return record
