@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import optuna
@@ -20,6 +21,9 @@ from uhebo.sampler import UHESampler
 from uhebo.space import as_distributions
 from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
+
+if TYPE_CHECKING:
+    from uhebo.diagnose import Diagnosis
 
 Objective = Callable[..., float]
 Callback = Callable[[Study, FrozenTrial], None]
@@ -74,6 +78,24 @@ class Result:
     def surrogate(self) -> Surrogate:
         """The Gaussian process fitted to all finished trials: mean and deviation at any parameters."""
         return Surrogate.of(self.study)
+
+    def diagnose(self) -> Diagnosis:
+        """Can this surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""
+        from uhebo.diagnose import diagnose
+
+        return diagnose(self.study)
+
+    def plot(self) -> dict[str, Any]:
+        """Pictures of the search as Plotly figures, by name (needs `pip install 'uhebo[plot]'`)."""
+        from uhebo.report import figures
+
+        return figures(self.study)
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write everything into one HTML file that opens without a network (needs `pip install 'uhebo[plot]'`)."""
+        from uhebo.report import write_report
+
+        return write_report(self.study, path)
 
     def __repr__(self) -> str:
         trials = self.study.get_trials(deepcopy=False)

@@ -21,6 +21,9 @@ from uhebo.gp.domain import Array, Domain
 
 KernelName = Literal["matern52", "matern32", "se"]
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)
+FARTHEST = 100.0
+"""Exponents stop here: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in
+a Cholesky factorisation, which processors handle a hundred times slower."""
 
 
 def check_kernel(name: str) -> KernelName:
@@ -54,12 +57,10 @@ def shape(kernel: KernelName, r2: Array) -> Array:
     se        e^{-r2/2}
     """
     if kernel == "se":
-        return np.exp(-0.5 * r2)
-    if kernel == "matern32":
-        s = np.sqrt(3.0 * r2)
-        return (1.0 + s) * np.exp(-s)
-    s = np.sqrt(5.0 * r2)
-    return (1.0 + s * (1.0 + s / 3.0)) * np.exp(-s)
+        return np.exp(-np.minimum(0.5 * r2, FARTHEST))
+    s = np.minimum(np.sqrt((3.0 if kernel == "matern32" else 5.0) * r2), FARTHEST)
+    decay = np.exp(-s)
+    return (1.0 + s) * decay if kernel == "matern32" else (1.0 + s * (1.0 + s / 3.0)) * decay
 
 
 def shape_and_slope(kernel: KernelName, r2: Array) -> tuple[Array, Array]:
@@ -73,17 +74,20 @@ def shape_and_slope(kernel: KernelName, r2: Array) -> tuple[Array, Array]:
     """
     if kernel == "se":
         r2 *= -0.5
+        np.maximum(r2, -FARTHEST, out=r2)
         value = np.exp(r2, out=r2)
         return value, -0.5 * value
     if kernel == "matern32":
         r2 *= 3.0
         s = np.sqrt(r2, out=r2)
+        np.minimum(s, FARTHEST, out=s)
         decay = np.exp(-s)
         s += 1.0
         s *= decay
         decay *= -1.5
         return s, decay
     r2 *= 5.0
+    np.minimum(r2, FARTHEST**2, out=r2)
     s = np.sqrt(r2)
     decay = np.exp(-s)
     r2 *= 1.0 / 3.0

@@ -1,0 +1,53 @@
+"""Shared by the benchmarks: a test function, a heading with versions and date, a Markdown table."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+
+import numpy as np
+
+from uhebo.gp.domain import Array
+
+_ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
+_A = np.array(
+    [
+        [10, 3, 17, 3.5, 1.7, 8],
+        [0.05, 10, 17, 0.1, 8, 14],
+        [3, 3.5, 1.7, 10, 17, 8],
+        [17, 8, 0.05, 10, 0.1, 14],
+    ]
+)
+_P = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
+def hartmann6(x: Array) -> float:
+    """Hartmann's function in six dimensions (Dixon & Szegő 1978), to be maximised on the unit cube."""
+    return float(_ALPHA @ np.exp(-np.sum(_A * (x - _P) ** 2, axis=1)))
+
+
+def heading(title: str, packages: Sequence[str]) -> str:
+    """Title, date and versions: a figure without them is no figure."""
+    versions = [f"Python {platform.python_version()}"]
+    for package in ("uhebo", "numpy", "scipy", *packages):
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            versions.append(f"{package} not installed")
+    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {', '.join(versions)}\n"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"

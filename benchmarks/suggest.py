@@ -1,0 +1,124 @@
+"""CPU seconds for one suggestion with n observations, against Optuna's GPSampler and BoTorch.
+
+    python -m benchmarks.suggest [--quick]
+
+Hartmann6 data, uniform, one thread, all in one run. Each library is asked several times in a row, as in use (so warm
+starts count), and the median is taken. uhebo and Optuna run as samplers of an in-memory study; BoTorch fits a
+SingleTaskGP and maximises LogEI with 10 restarts and 512 raw samples. For `uhe` only its model steps are timed: its
+random steps cost nothing and would flatter it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import optuna
+from threadpoolctl import threadpool_limits
+
+from benchmarks.common import hartmann6, heading, table
+from uhebo import UHESampler
+from uhebo.gp.domain import Array
+
+DIMENSION = 6
+DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
+    f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(DIMENSION)
+}
+Ask = Callable[[Array, Array, int], list[float]]
+"""(X, y, repeats) -> CPU seconds of each suggestion."""
+
+
+def with_sampler(make: Callable[[], optuna.samplers.BaseSampler], pending: int = 0) -> Ask:
+    """Time a sampler on a study that holds the data; each suggestion is evaluated and told."""
+
+    def ask(X: Array, y: Array, repeats: int) -> list[float]:
+        study = optuna.create_study(direction="maximize", sampler=make())
+        for row, value in zip(X, y, strict=True):
+            params = dict(zip(DISTRIBUTIONS, map(float, row), strict=True))
+            study.add_trial(optuna.create_trial(params=params, distributions=DISTRIBUTIONS, value=float(value)))
+        rng = np.random.default_rng(0)
+        for row in rng.random((pending, DIMENSION)):
+            trial = study.ask()
+            for name, value in zip(DISTRIBUTIONS, row, strict=True):
+                study._storage.set_trial_param(trial._trial_id, name, float(value), DISTRIBUTIONS[name])
+        seconds = []
+        for _ in range(repeats):
+            start = time.process_time()
+            trial = study.ask(DISTRIBUTIONS)
+            seconds.append(time.process_time() - start)
+            study.tell(trial, hartmann6(np.array([trial.params[name] for name in DISTRIBUTIONS])))
+        return seconds
+
+    return ask
+
+
+def uhebo(method: str, acquisition: str, prior: str, pending: int = 0) -> Ask:
+    return with_sampler(
+        lambda: UHESampler(method=method, acquisition=acquisition, prior=prior, seed=0, n_trials=2000), pending
+    )
+
+
+def botorch(X: Array, y: Array, repeats: int) -> list[float]:
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    bounds = torch.tensor([[0.0] * DIMENSION, [1.0] * DIMENSION], dtype=torch.float64)
+    seconds = []
+    for _ in range(repeats):
+        start = time.process_time()
+        model = SingleTaskGP(torch.tensor(X), torch.tensor(y)[:, None])
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        point, _ = optimize_acqf(LogExpectedImprovement(model, y.max()), bounds, q=1, num_restarts=10, raw_samples=512)
+        seconds.append(time.process_time() - start)
+        X, y = np.concatenate([X, point.numpy()]), np.append(y, hartmann6(point.numpy()[0]))
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="n up to 100 and fewer repeats")
+    quick = parser.parse_args().quick
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sizes = (20, 50, 100) if quick else (20, 50, 100, 200, 500, 1000)
+    libraries: dict[str, Ask] = {
+        "uhebo map + LogEI": uhebo("map", "log-ei", "dim-scaled"),
+        "uhebo uhe (model steps)": uhebo("consistent-only", "ucb", "paper"),
+        "uhebo map + LogEI, 20 pending": uhebo("map", "log-ei", "dim-scaled", pending=20),
+        "Optuna GPSampler": with_sampler(lambda: optuna.samplers.GPSampler(seed=0)),
+        "BoTorch LogEI": botorch,
+    }
+    print(heading("Seconds (CPU) per suggestion, Hartmann6, one thread", ("optuna", "botorch", "torch")))
+    median: dict[tuple[str, int], float] = {}
+    with threadpool_limits(1):
+        for n in sizes:
+            rng = np.random.default_rng(n)
+            X = rng.random((n, DIMENSION))
+            y = np.array([hartmann6(x) for x in X])
+            for name, ask in libraries.items():
+                repeats = 3 if n >= 500 and not name.startswith("uhebo") else 7
+                median[name, n] = statistics.median(ask(X, y, repeats)[1:])
+    print(
+        table(
+            ["library", *(f"n = {n}" for n in sizes)],
+            [[name, *(f"{median[name, n]:.3g}" for n in sizes)] for name in libraries],
+        )
+    )
+    rows = []
+    for name in list(libraries)[:2]:
+        ratios = [min(median[peer, n] for peer in list(libraries)[3:]) / median[name, n] for n in sizes]
+        rows.append([f"faster peer / {name}", *(f"{ratio:.1f}×" for ratio in ratios)])
+    with_and_without = [median["uhebo map + LogEI, 20 pending", n] / median["uhebo map + LogEI", n] for n in sizes]
+    rows.append(["20 pending / none", *(f"{ratio:.2f}" for ratio in with_and_without)])
+    print(table(["ratio", *(f"n = {n}" for n in sizes)], rows))
+
+
+if __name__ == "__main__":
+    main()
