@@ -8,10 +8,10 @@ TORCH := torch==2.13.0
 
 .PHONY: help demo test lint bench clean
 help:
-	@echo "make demo   install, optimise a small function, show what the surrogate believes"
+	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
 	@echo "make lint   ruff, mypy --strict, import layers"
-	@echo "make bench  speed against BoTorch, scikit-learn and Optuna (installs PyTorch)"
+	@echo "make bench  speed against BoTorch, scikit-learn and Optuna (installs PyTorch; BENCH=--quick is shorter)"
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -39,8 +39,10 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# BENCH=--quick for the small sizes.
 bench: $(VENV)/torch
-	$(BIN)/python -m benchmarks.fit
+	$(BIN)/python -m benchmarks.fit $(BENCH)
+	$(BIN)/python -m benchmarks.suggest $(BENCH)
 
 clean:
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

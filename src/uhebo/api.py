@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -63,11 +65,14 @@ class Result:
 
     @property
     def history(self) -> Any:
-        """One row a trial (number, state, value, parameters): a pandas data frame if pandas is there, else records."""
-        records = [
-            {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
-            for t in self.study.get_trials(deepcopy=False)
-        ]
+        """One row a trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
+
+        A parameter called "number", "state" or "value" is in the column "param_number" and so on.
+        """
+        records = []
+        for t in self.study.get_trials(deepcopy=False):
+            row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower(), "value": t.value}
+            records.append(row | {f"param_{name}" if name in row else name: value for name, value in t.params.items()})
         try:
             import pandas as pd
         except ImportError:
@@ -145,9 +150,10 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
+    distributions = _checked_problem(fn, space)
     study = _study("minimize", storage, study_name)
     study.sampler = _sampler(study, n_trials, seed, method, options)
-    return _run(study, fn, space, n_trials, n_jobs, timeout, callbacks, progress, catch)
+    return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
 
 def maximize(
@@ -167,14 +173,23 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
+    distributions = _checked_problem(fn, space)
     study = _study("maximize", storage, study_name)
     study.sampler = _sampler(study, n_trials, seed, method, options)
-    return _run(study, fn, space, n_trials, n_jobs, timeout, callbacks, progress, catch)
+    return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
+
+
+def _checked_problem(fn: Objective, space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """The space written out; a call that cannot run is refused before it leaves a study behind."""
+    if not callable(fn):
+        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
+    return as_distributions(space)
 
 
 def _study(direction: Direction, storage: str | BaseStorage | None, study_name: str | None) -> Study:
     """A new study, or the one of that name in the storage."""
-    study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
+    with _quiet():
+        study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
     made_to = study.direction.name.lower()
     if made_to != direction:
         raise InvalidInputError(
@@ -199,7 +214,7 @@ def _sampler(
 def _run(
     study: Study,
     fn: Objective,
-    space: Mapping[str, Any],
+    distributions: Mapping[str, BaseDistribution],
     n_trials: int,
     n_jobs: int,
     timeout: float | None,
@@ -207,32 +222,50 @@ def _run(
     progress: bool | None,
     catch: type[Exception] | tuple[type[Exception], ...],
 ) -> Result:
-    if not callable(fn):
-        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
-    distributions = as_distributions(space)
+    started: set[int] = set()
 
     def objective(trial: OptunaTrial) -> float:
-        return fn(**{name: trial._suggest(name, distribution) for name, distribution in distributions.items()})
+        started.add(trial.number)
+        params = {name: trial._suggest(name, distribution) for name, distribution in distributions.items()}
+        return _checked_value(fn(**params), trial.number)
 
     bar = sys.stderr.isatty() if progress is None else progress
+    with _quiet():
+        try:
+            study.optimize(
+                objective,
+                n_trials=int(n_trials),
+                timeout=timeout,
+                n_jobs=n_jobs,
+                callbacks=list(callbacks),
+                catch=catch,
+                show_progress_bar=bar,
+            )
+        except KeyboardInterrupt:
+            # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
+            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if trial.number in started:
+                    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+            return Result(study, interrupted=True)
+    return Result(study)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No line a trial from Optuna: it would tear the progress bar to pieces, and the result has the history."""
     verbosity = optuna.logging.get_verbosity()
-    if bar:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)  # a line a trial would tear the bar to pieces
+    optuna.logging.set_verbosity(max(verbosity, optuna.logging.WARNING))
     try:
-        study.optimize(
-            objective,
-            n_trials=int(n_trials),
-            timeout=timeout,
-            n_jobs=n_jobs,
-            callbacks=list(callbacks),
-            catch=catch,
-            show_progress_bar=bar,
-        )
-    except KeyboardInterrupt:
-        # Optuna leaves the trial that was interrupted as running; it will never finish.
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-        return Result(study, interrupted=True)
+        yield
     finally:
         optuna.logging.set_verbosity(verbosity)
-    return Result(study)
+
+
+def _checked_value(value: Any, number: int) -> float:
+    """What `fn` returned, as a float; NaN passes, and Optuna fails the trial for it."""
+    if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
+        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number") from error

@@ -1,0 +1,34 @@
+"""The shell: `uhebo create`, `suggest`, `tell`, `optimize`, `diagnose`, `report`, …
+
+Exit codes: 0 done; 1 an error, said in one line on standard error; 2 wrong usage; 130 Ctrl-C; 143 terminated.
+Only messages go to standard error, only results to standard output. `UHEBO_DEBUG=1` shows where an error came from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from uhebo.cli.explain import explain, masked
+from uhebo.cli.output import quiet_libraries, say
+
+EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run one command and leave with its exit code; an error becomes one line."""
+    from uhebo.cli.app import app
+
+    with quiet_libraries():
+        try:
+            app(args=None if args is None else list(args), prog_name="uhebo")
+        except KeyboardInterrupt:
+            say("interrupted")
+            sys.exit(EXIT_INTERRUPTED)
+        except Exception as error:
+            if os.environ.get("UHEBO_DEBUG"):
+                sys.stderr.write(masked(traceback.format_exc()))
+            say(f"error: {explain(error)}")
+            sys.exit(EXIT_ERROR)

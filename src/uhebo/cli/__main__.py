@@ -1,0 +1,5 @@
+"""`python -m uhebo.cli` is `uhebo`."""
+
+from uhebo.cli import main
+
+main()

@@ -1,0 +1,108 @@
+"""Any exception as one line that says what was wrong and what to do, with passwords masked."""
+
+from __future__ import annotations
+
+import errno
+import re
+import sqlite3
+from collections.abc import Iterator
+
+from uhebo.errors import UheboError
+
+_USER_PASSWORD = re.compile(r"(\w://[^\s:/@]*:)\S*(?=@)")
+_QUERY_PASSWORD = re.compile(r"(?i)([?&;](?:password|passwd|pwd)=)[^&;\s'\"]+")
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_SQLITE = (
+    ("database is locked", "the study file is locked by another program; wait until that is done and try again"),
+    ("disk is full", "the disk is full; free some space and repeat the command (what was stored before is safe)"),
+    ("disk I/O error", "the disk could not be read or written; check it and the space left on it, then try again"),
+    ("unable to open", "the study file cannot be opened; check that its folder is there and may be written"),
+    ("readonly", "the study file is read-only; change its permissions, or copy it to a folder of yours"),
+    ("not a database", "the file is not a study of uhebo or Optuna; check the path"),
+    ("malformed", "the study file is damaged; restore a copy (the sqlite3 program's .recover may save most of it)"),
+)
+_EXTRAS = {"plotly": "plot", "matplotlib": "plot", "optuna_dashboard": "dashboard", "psycopg": "postgres"}
+
+
+def masked(text: str) -> str:
+    """The text with the password of every URL in it replaced by ***."""
+    return _QUERY_PASSWORD.sub(r"\1***", _USER_PASSWORD.sub(r"\1***", text))
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without anything that steers a terminal, passwords masked."""
+    return printable(" ".join(masked(text).split()))
+
+
+def printable(text: str) -> str:
+    """Control and direction-changing characters written out, so that a name can not repaint the terminal."""
+    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def explain(error: BaseException) -> str:
+    """One line for the user. Ours are written for reading; others are translated as far as they are expected."""
+    if isinstance(error, UheboError):
+        return one_line(str(error))
+    chain = list(_chain(error))
+    for cause in chain:
+        known = _known(cause)
+        if known:
+            return one_line(known)
+    if type(error).__name__ == "StorageInternalError" or type(error).__module__.startswith("sqlalchemy"):
+        return one_line(f"the database answered: {str(chain[-1]).splitlines()[0] if str(chain[-1]) else chain[-1]!r}")
+    first = str(error).splitlines()[0] if str(error) else ""
+    return one_line(f"unexpected {type(error).__name__}: {first} (UHEBO_DEBUG=1 shows where it came from)")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what caused it, outermost first."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _known(error: BaseException) -> str | None:
+    if isinstance(error, UheboError):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
+        text = str(error)
+        return next((line for part, line in _SQLITE if part in text), f"the study file answered: {text}")
+    if isinstance(error, ModuleNotFoundError):
+        return _missing_module(error)
+    if isinstance(error, RecursionError):
+        return "what was read is nested too deeply; simplify it"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; close other programs or use fewer trials"
+    if isinstance(error, UnicodeError):
+        return f"a name or value is not valid text: {error}"
+    if isinstance(error, OSError):
+        return _os_error(error)
+    return None
+
+
+def _missing_module(error: ModuleNotFoundError) -> str:
+    module = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(module)
+    remedy = f"pip install 'uhebo[{extra}]'" if extra else f"pip install {module}"
+    return f"this needs {module}, which is not installed: {remedy}"
+
+
+def _os_error(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{where}the disk is full; free some space and repeat the command (what was stored before is safe)"
+    remedies = {
+        errno.ENOENT: "check the path",
+        errno.EISDIR: "give a file, not a folder",
+        errno.EACCES: "check the permissions",
+        errno.EPERM: "check the permissions",
+        errno.EROFS: "choose a folder that may be written",
+        errno.EADDRINUSE: "choose another --port",
+        errno.ENAMETOOLONG: "choose a shorter name",
+    }
+    remedy = remedies.get(error.errno or 0)
+    return f"{where}{error.strerror or error}" + (f"; {remedy}" if remedy else "")

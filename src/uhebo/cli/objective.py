@@ -1,0 +1,192 @@
+"""What is optimised, called for one trial: a Python function, or a program whose last printed number is the value."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from uhebo.errors import InvalidInputError, UheboError
+
+Params = Mapping[str, Any]
+Objective = Callable[[int, Params], float]
+
+FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|inf|infinity|nan)(?!\w|\.\d)", re.I
+)
+TAIL_BYTES = 65_536
+"""So much of the end of a program's output is searched for the value."""
+GRACE_S = 2.0
+"""A program that is to end has so long before it is killed."""
+
+
+class TrialFailed(UheboError):
+    """This trial has no value; the study goes on."""
+
+
+def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
+    """`module:function`, or a program with its arguments."""
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise InvalidInputError(f"--timeout is {timeout}; expected seconds above 0")
+    if not target:
+        raise InvalidInputError("nothing to optimise; give module:function, or a program after --")
+    if len(target) == 1 and FUNCTION.fullmatch(target[0]) and shutil.which(target[0]) is None:
+        return _function(target[0], timeout)
+    return _program(list(target), timeout)
+
+
+def number_of(value: Any) -> float:
+    """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TrialFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
+    if math.isnan(number):
+        raise TrialFailed("the value is NaN, expected a number")
+    return number
+
+
+def _function(target: str, timeout: float | None) -> Objective:
+    module, _, path = target.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:
+        hint = f"; write {module.removesuffix('.py')}:{path}" if module.endswith(".py") else ""
+        raise InvalidInputError(f"importing {module} failed: {type(error).__name__}: {error}{hint}") from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InvalidInputError(f"module {module} has no {path!r}; check the name")
+        found = getattr(found, part)
+    if not callable(found):
+        raise InvalidInputError(f"{target} is {type(found).__name__}; expected a function that returns a number")
+    function = found
+
+    def call(number: int, params: Params) -> float:  # noqa: ARG001
+        try:
+            with contextlib.redirect_stdout(sys.stderr), _alarm(timeout):  # our own output stays pure
+                return number_of(function(**params))
+        except TrialFailed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise TrialFailed(f"{type(error).__name__}: {error}") from error
+
+    return call
+
+
+@contextlib.contextmanager
+def _alarm(timeout: float | None) -> Iterator[None]:
+    """Raise `TrialFailed` in the function when its time is over."""
+    if timeout is None:
+        yield
+        return
+    if not hasattr(signal, "setitimer"):
+        raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
+
+    def stop(*_: Any) -> None:
+        raise TrialFailed(f"no value after {timeout:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _program(command: list[str], timeout: float | None) -> Objective:
+    program = shutil.which(command[0])
+    if program is None:
+        there = Path(command[0]).is_file()
+        remedy = f"make it executable: chmod +x {command[0]}" if there else "check the name, or give module:function"
+        raise InvalidInputError(f"{command[0]} is no program that can be run; {remedy}")
+
+    def run(number: int, params: Params) -> float:
+        arguments = [_filled(part, params) for part in command[1:]]
+        variables = environment_names(list(params))
+        values = {variables[name]: _text(value) for name, value in params.items()}
+        environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            try:
+                process = subprocess.Popen(
+                    [program, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:  # no #! line, say: every trial would fail in the same way
+                raise InvalidInputError(f"{program} can not be started: {error.strerror}; check its #! line") from error
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                raise TrialFailed(f"no value after {timeout:g} s") from error
+            finally:
+                _end(process)
+            if code:
+                lines = _tail(err).split("\n")
+                raise TrialFailed(f"exit code {code}: {next((x for x in reversed(lines) if x.strip()), 'no message')}")
+            return last_number(_tail(out))
+
+    return run
+
+
+def environment_names(names: Sequence[str]) -> dict[str, str]:
+    """Parameter -> UHEBO_PARAM_<NAME>: upper case, with _ for what is no letter or digit."""
+    variables = {name: "UHEBO_PARAM_" + re.sub(r"\W", "_", name.upper()) for name in names}
+    for name, variable in variables.items():
+        same = [other for other, theirs in variables.items() if theirs == variable and other != name]
+        if same:
+            raise InvalidInputError(f"parameters {name!r} and {same[0]!r} would both be {variable}; rename one")
+    return variables
+
+
+def last_number(text: str) -> float:
+    """The last number that a program printed."""
+    found = NUMBER.findall(text)
+    if not found:
+        raise TrialFailed("the program printed no number; its last printed number is the value")
+    return number_of(float(found[-1]))
+
+
+def _filled(argument: str, params: Params) -> str:
+    """The argument with {name} replaced for every parameter; other braces stay."""
+    return re.sub(r"\{([^{}]+)\}", lambda m: _text(params[m[1]]) if m[1] in params else m[0], argument)
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - TAIL_BYTES))
+    return file.read().decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs, and what it started: first politely."""
+    if process.poll() is not None:
+        return
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number) if hasattr(os, "killpg") else process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+            return

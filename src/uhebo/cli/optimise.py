@@ -1,0 +1,246 @@
+"""`uhebo optimize`: suggest, run and tell in a loop, until the trials are done."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uhebo.cli import options
+from uhebo.cli.output import say, write_json, write_table
+from uhebo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+    from optuna.study import Study
+    from optuna.trial import Trial
+
+    from uhebo.cli.objective import Objective
+    from uhebo.cli.space_file import Declared
+    from uhebo.cli.storage import Place
+
+HOPELESS = 5
+"""When so many trials fail before the first value, the run ends."""
+EXIT_TERMINATED = 143
+Advance = Callable[[float | None], None]
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def optimize(
+    target: Annotated[
+        list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
+    ],
+    space: options.SpaceFile = None,
+    param: options.Params = None,
+    trials: Annotated[
+        int, typer.Option("--trials", help="How many trials to run (more, where the study exists).")
+    ] = 60,
+    storage: Annotated[
+        str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")
+    ] = "study.db",
+    study: options.StudyName = None,
+    direction: options.DirectionOption = None,
+    method: options.Method = None,
+    seed: options.Seed = None,
+    startup: options.Startup = None,
+    acquisition: options.Acquisition = None,
+    deterministic: options.Deterministic = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Optimise a Python function or a program. Run it again to go on where it ended.
+
+    A function gets the parameters as keyword arguments and returns the value. A program gets them as UHEBO_PARAM_NAME
+    in its environment and in place of {name} in its arguments; the last number it prints is the value.
+
+    \b
+    Example:
+      $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
+      $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
+    """
+    from uhebo.cli.objective import objective_of
+    from uhebo.cli.settings import with_sampler
+    from uhebo.cli.space_file import declared
+    from uhebo.cli.storage import opened, place_of
+    from uhebo.cli.study import given_settings
+
+    if trials < 1:
+        raise InvalidInputError(f"--trials is {trials}; expected 1 or more")
+    given = given_settings(direction, method, seed, None, startup, acquisition, deterministic)
+    place = place_of(storage)
+    wanted = declared(space, param) if space is not None or param else None
+    objective = objective_of(target, timeout)
+    with opened(place, create=True) as store:
+        loaded = _continued(store, place, study, wanted, given)
+        loaded = loaded or _new(store, place, study, wanted, {**given, "n_trials": trials})
+        kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + trials)
+        code = 0
+        try:
+            with _terminable(), _progress(trials) as advance:
+                run(loaded, kept.space, objective, trials, advance)
+        except KeyboardInterrupt:
+            code = 130
+        except Terminated:
+            code = EXIT_TERMINATED
+        _show(loaded, place, code, as_json)
+    raise typer.Exit(code)
+
+
+def _continued(
+    storage: BaseStorage, place: Place, name: str | None, wanted: Declared | None, given: dict[str, Any]
+) -> Study | None:
+    """The study that is there already, if what was asked agrees with it."""
+    from uhebo.cli.settings import kept_in
+    from uhebo.cli.storage import load, study_names
+
+    names = study_names(storage)
+    if not names or (name is not None and name not in names):
+        return None
+    study = load(storage, place, name)
+    kept = kept_in(study)
+    was = {**kept.sampler, "direction": study.direction.name.lower()}
+    asked = {**(wanted.settings if wanted else {}), **given}
+    differs = [key for key, value in asked.items() if key != "n_trials" and was.get(key, value) != value]
+    if wanted is not None and wanted.space != kept.space:
+        differs.append("space")
+    if differs:
+        raise InvalidInputError(
+            f"{place.shown} holds a study with another {differs[0]}; leave the option out to go on with it, or give "
+            "another --storage or --study"
+        )
+    say(f"going on with study {study.study_name!r} in {place.shown}")
+    return study
+
+
+def _new(storage: BaseStorage, place: Place, name: str | None, wanted: Declared | None, given: dict[str, Any]) -> Study:
+    from uhebo.cli.space_file import Declared
+    from uhebo.cli.study import new_study
+
+    return new_study(storage, place, name, wanted or Declared({}), given)
+
+
+def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
+    """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
+    from uhebo.cli.objective import TrialFailed
+    from uhebo.cli.settings import ask
+
+    succeeded = 0
+    for done in range(1, trials + 1):
+        trial = ask(study, space)
+        try:
+            value = objective(trial.number, trial.params)
+        except TrialFailed as error:
+            _fail(study, trial, str(error))
+            say(f"trial {trial.number} failed: {error}")
+            if not succeeded and done >= HOPELESS:
+                raise InvalidInputError(
+                    f"the first {done} trials all failed, the last with: {error}; correct it and run this again"
+                ) from error
+            advance(None)
+            continue
+        except BaseException as error:
+            _fail(study, trial, f"interrupted ({type(error).__name__})")
+            raise
+        _store(study, trial, value)
+        succeeded += 1
+        advance(study.best_value)
+
+
+def _store(study: Study, trial: Trial, value: float) -> None:
+    """Tell the value; if that can not be done, it is at least on standard error."""
+    try:
+        study.tell(trial.number, value)
+    except BaseException:
+        say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
+        raise
+
+
+def _fail(study: Study, trial: Trial, reason: str) -> None:
+    from optuna.trial import TrialState
+
+    from uhebo.cli.explain import one_line
+    from uhebo.cli.records import FAILURE
+
+    trial.set_user_attr(FAILURE, one_line(reason)[:500])
+    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the run as Ctrl-C does."""
+
+    def stop(*_: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _progress(trials: int) -> Iterator[Advance]:
+    """A bar on a terminal; elsewhere a line whenever the best value changes."""
+    if not sys.stderr.isatty():
+        seen: list[float] = []
+
+        def tell_best(best: float | None) -> None:
+            if best is not None and best not in seen[-1:]:
+                seen.append(best)
+                say(f"best so far {best:.6g}")
+
+        yield tell_best
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[best]}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=trials, best="")
+
+        def draw(best: float | None) -> None:
+            bar.advance(task)
+            if best is not None:
+                bar.update(task, best=f"best {best:.6g}")
+
+        yield draw
+
+
+def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
+    from optuna.trial import TrialState
+
+    from uhebo.cli.records import STATES, cells, record
+
+    trials = study.get_trials(deepcopy=False)
+    states = [STATES[trial.state] for trial in trials]
+    best = study.best_trial if any(t.state == TrialState.COMPLETE for t in trials) else None
+    if as_json:
+        write_json(
+            {
+                "study": study.study_name,
+                "storage": place.shown,
+                "interrupted": bool(code),
+                "trials": {state: states.count(state) for state in dict.fromkeys(states)},
+                "best": None if best is None else record(best),
+            }
+        )
+        return
+    if best is not None:
+        names = list(best.params)
+        rows = [("value", best.value), ("trial", str(best.number))]
+        write_table(("best", ""), [*rows, *zip(names, cells(best, names, exact=False), strict=True)])
+    ended = "interrupted; run it again to go on" if code else "done"
+    failed = states.count("failed")
+    say(
+        f"{ended}: {states.count('finished')} finished"
+        + (f", {failed} failed" if failed else "")
+        + f", in {place.shown}"
+    )

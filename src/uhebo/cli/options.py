@@ -1,0 +1,46 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+StudyFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY", help="Where the study is: lab.db (SQLite), lab.log or lab.jsonl (journal), or a database URL."
+    ),
+]
+StudyName = Annotated[
+    str | None, typer.Option("--study", metavar="NAME", help="Name of the study, where there are several.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+SpaceFile = Annotated[
+    str | None, typer.Option("--space", metavar="FILE", help="The parameters, as TOML (see docs/shell.md) or JSON.")
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=TYPE:…",
+        help="One parameter: lr=float:1e-5:0.1:log, depth=int:2:12, solver=cat:adam,sgd. Repeat for more.",
+    ),
+]
+DirectionOption = Annotated[
+    str | None, typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize.")
+]
+Method = Annotated[
+    str | None, typer.Option("--method", metavar="NAME", help="`uhebo methods` lists them. Default: uhe.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same suggestions. Default: drawn and kept.")]
+Startup = Annotated[
+    int | None, typer.Option("--startup", help="Random trials before the model. Default: three a parameter.")
+]
+Acquisition = Annotated[
+    str | None, typer.Option("--acquisition", metavar="NAME", help="ucb, log-ei, pi or thompson. Default: ucb.")
+]
+Deterministic = Annotated[
+    bool | None, typer.Option("--deterministic/--noisy", help="Whether repeating a trial gives the same value exactly.")
+]

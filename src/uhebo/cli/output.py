@@ -1,0 +1,120 @@
+"""What a command prints: results to standard output as a table, JSON or CSV; messages to standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from uhebo.cli.explain import one_line, printable
+from uhebo.errors import InvalidInputError, UheboWarning
+
+
+class Format(Enum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def chosen_format(as_json: bool, as_csv: bool = False) -> Format:
+    if as_json and as_csv:
+        raise InvalidInputError("--json and --csv were both given; choose one")
+    return Format.JSON if as_json else Format.CSV if as_csv else Format.TABLE
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    try:
+        sys.stderr.write(one_line(message) + "\n")
+    except UnicodeEncodeError:
+        sys.stderr.write(one_line(message).encode("ascii", "backslashreplace").decode() + "\n")
+    sys.stderr.flush()
+
+
+def write_json(value: Any) -> None:
+    """Pure JSON: ASCII, and a number JSON does not have (inf, nan) as a string."""
+    sys.stdout.write(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
+    sys.stdout.write(text.getvalue())
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+    """A table for people; numbers short, text as it is and never read as markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=None if title is None else Text(printable(title)), title_justify="left")
+    for name in columns:
+        table.add_column(Text(printable(name)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell_text(cell)) for cell in row))
+    _console().print(table)
+
+
+def write_text(text: str, style: str = "") -> None:
+    """A paragraph for people, wrapped to the terminal."""
+    from rich.text import Text
+
+    _console().print(Text(printable(text), style=style))
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # Without a terminal nothing is wrapped: a pipe has no width.
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=10_000)
+
+
+def cell_text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return printable(str(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Our own warnings as one line each; other libraries' chatter left out while a command runs."""
+    logger = logging.getLogger("uhebo")
+    handler, propagate = _Lines(), logger.propagate
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UheboWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.propagate = propagate
+
+
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"note: {record.getMessage()}")

@@ -1,0 +1,106 @@
+"""Trials as rows: the columns of every table, and a parameter's value as text and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.errors import InvalidInputError
+
+STATES = {
+    TrialState.COMPLETE: "finished",
+    TrialState.RUNNING: "running",
+    TrialState.FAIL: "failed",
+    TrialState.PRUNED: "pruned",
+    TrialState.WAITING: "waiting",
+}
+FAILURE = "uhebo:failure"
+"""User attribute of a failed trial: why."""
+
+
+def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None) -> list[str]:
+    """Every parameter that a trial has, the space's first and in its order."""
+    return list(dict.fromkeys([*(space or ()), *(name for trial in trials for name in trial.params)]))
+
+
+def record(trial: FrozenTrial) -> dict[str, Any]:
+    """One trial for JSON."""
+    row: dict[str, Any] = {
+        "number": trial.number,
+        "state": STATES[trial.state],
+        "value": trial.value if trial.state == TrialState.COMPLETE else None,
+        "params": trial.params,
+    }
+    if FAILURE in trial.user_attrs:
+        row["failure"] = trial.user_attrs[FAILURE]
+    return row
+
+
+def cells(trial: FrozenTrial, names: Sequence[str], *, exact: bool) -> list[Any]:
+    """The trial's parameters in columns: exact text for a file, shorter for the eye."""
+    row: list[Any] = []
+    for name in names:
+        value, distribution = trial.params.get(name), trial.distributions.get(name)
+        if distribution is not None and isinstance(distribution, CategoricalDistribution):
+            row.append(texts(distribution)[distribution.choices.index(value)])
+        else:
+            row.append(repr(value) if exact and isinstance(value, float) else value)
+    return row
+
+
+def texts(distribution: CategoricalDistribution) -> list[str]:
+    """Each choice as text: words as they are, the rest as JSON; a word that looks like another choice is quoted."""
+    others = {json.dumps(choice) for choice in distribution.choices if not isinstance(choice, str)}
+    return [
+        choice
+        if isinstance(choice, str) and choice not in others and choice.strip() == choice and choice
+        else json.dumps(choice, ensure_ascii=False)
+        for choice in distribution.choices
+    ]
+
+
+def parsed(name: str, text: str, distribution: BaseDistribution) -> Any:
+    """The value that a text stands for; an error names the parameter and says what was expected."""
+    text = text.strip()
+    if isinstance(distribution, CategoricalDistribution):
+        known = dict(zip(texts(distribution), distribution.choices, strict=True))
+        known |= {str(c): c for c in distribution.choices if isinstance(c, bool) or c is None}  # True as Python has it
+        if text in known:
+            return known[text]
+        raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}")
+    try:
+        value = _whole(float(text), text) if isinstance(distribution, IntDistribution) else float(text)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}") from error
+    return value
+
+
+def _whole(number: float, text: str) -> int:
+    """12 and 12.0 are the integer 12; spreadsheets write either."""
+    if number != int(number):
+        raise ValueError(text)
+    return int(number)
+
+
+def expected(distribution: BaseDistribution) -> str:
+    if isinstance(distribution, CategoricalDistribution):
+        shown = texts(distribution)
+        return "one of " + ", ".join(shown[:10]) + (" …" if len(shown) > 10 else "")
+    low, high = distribution.low, distribution.high  # type: ignore[attr-defined]
+    step = getattr(distribution, "step", None)
+    kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
+    return f"{kind} from {low} to {high}" + (f" in steps of {step}" if step not in (None, 1) else "")
+
+
+def best(study: Study) -> FrozenTrial:
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not finished:
+        raise InvalidInputError(
+            f"study {study.study_name!r} has no finished trial; tell it a result first: uhebo tell STUDY NUMBER VALUE"
+        )
+    return study.best_trial

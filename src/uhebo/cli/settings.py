@@ -1,0 +1,102 @@
+"""What the shell keeps in the study itself: the space and the sampler's settings, so that any later command goes on."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from uhebo.errors import InvalidInputError
+from uhebo.sampler import UHESampler
+from uhebo.space import as_distributions
+
+ATTRIBUTE = "uhebo:shell"
+"""The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
+SAMPLER_SETTINGS = ("method", "seed", "n_trials", "n_startup_trials", "acquisition", "deterministic")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Space and sampler settings of a study."""
+
+    space: dict[str, BaseDistribution]
+    sampler: dict[str, Any]
+
+
+class ShellSampler(UHESampler):
+    """`UHESampler` that knows which trial it is busy with, so that one cut short can be marked as failed."""
+
+    busy: int | None = None
+
+    def rest(self) -> None:
+        self.busy = None
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:  # noqa: ARG002
+        self.busy = trial.number
+
+
+def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were given, checked; a seed is drawn where there is none, so that it can be kept."""
+    settings = {key: given[key] for key in SAMPLER_SETTINGS if given.get(key) is not None}
+    settings.setdefault("seed", secrets.randbits(32))
+    ShellSampler(**settings)
+    return settings
+
+
+def keep(study: Study, kept: Kept) -> None:
+    space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.sampler})
+
+
+def kept_in(study: Study) -> Kept:
+    """What `keep` stored; for a study made elsewhere, the parameters of its latest trial and the default method."""
+    stored = study.user_attrs.get(ATTRIBUTE)
+    if stored is None:
+        return Kept(_space_of_trials(study), {"seed": 0})
+    try:
+        space = {name: json_to_distribution(json.dumps(given)) for name, given in stored["space"].items()}
+        sampler = {key: stored["sampler"][key] for key in SAMPLER_SETTINGS if key in stored["sampler"]}
+        return Kept(as_distributions(space), sampler)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidInputError(
+            f"the settings kept in study {study.study_name!r} can not be read ({error}); make a new study and tell "
+            "it the results (uhebo history --csv prints them)"
+        ) from error
+
+
+def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
+    for trial in reversed(study.get_trials(deepcopy=False)):
+        if trial.distributions:
+            return as_distributions(trial.distributions)
+    raise InvalidInputError(f"study {study.study_name!r} has no search space; make a new one with uhebo create")
+
+
+def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:
+    """Give the study the sampler it was made with; `n_trials` raises the budget that was planned."""
+    kept = kept_in(study)
+    settings = dict(kept.sampler)
+    if n_trials is not None and "n_trials" in settings:
+        settings["n_trials"] = max(settings["n_trials"], n_trials)
+    study.sampler = ShellSampler(**settings)
+    return kept
+
+
+def ask(study: Study, space: dict[str, BaseDistribution]) -> Trial:
+    """`study.ask`; a trial cut short before it has its parameters (Ctrl-C, a full disk) is marked as failed."""
+    sampler = study.sampler
+    assert isinstance(sampler, ShellSampler)
+    sampler.rest()
+    try:
+        return study.ask(space)
+    except BaseException:
+        if sampler.busy is not None:
+            with suppress(Exception):
+                study.tell(sampler.busy, state=TrialState.FAIL, skip_if_finished=True)
+        raise

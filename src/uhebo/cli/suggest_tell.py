@@ -1,0 +1,163 @@
+"""`uhebo suggest` and `uhebo tell`: what to try next, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uhebo.cli import options
+from uhebo.cli.output import Format, chosen_format, say, write_csv, write_json, write_table
+from uhebo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from uhebo.cli.results_file import Known
+    from uhebo.cli.settings import Kept
+
+MAX_BATCH = 1000
+
+
+def suggest(
+    file: options.StudyFile,
+    count: Annotated[int, typer.Option("-n", "--count", help="How many, to be tried at the same time.")] = 1,
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Suggest what to try next; each suggestion is a trial that waits for its value.
+
+    The CSV has an empty column `value`: fill it in and give the file to `uhebo tell`.
+
+    \b
+    Example:
+      $ uhebo suggest lab.db -n 4
+      $ uhebo suggest lab.db -n 4 --csv
+    """
+    from uhebo.cli.settings import ask, with_sampler
+    from uhebo.cli.storage import study_at
+
+    form = chosen_format(as_json, as_csv)
+    if not 1 <= count <= MAX_BATCH:
+        raise InvalidInputError(f"-n is {count}; expected 1 to {MAX_BATCH}")
+    with study_at(file, study) as loaded:
+        kept = with_sampler(loaded)
+        made: list[int] = []
+        try:
+            made.extend(ask(loaded, kept.space).number for _ in range(count))
+        finally:  # what was suggested before a failure is in the study, and so is shown
+            if made:
+                trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
+                _show([trials[number] for number in made], kept, form)
+        if form is Format.TABLE:
+            say(f"when a value is known: uhebo tell {file} {made[0]} VALUE")
+
+
+def _show(trials: list[FrozenTrial], kept: Kept, form: Format) -> None:
+    from uhebo.cli.records import cells, parameter_names
+
+    names = parameter_names(trials, kept.space)
+    if form is Format.JSON:
+        write_json([{"number": trial.number, "params": trial.params} for trial in trials])
+    elif form is Format.CSV:
+        rows = [[t.number, *cells(t, names, exact=True), ""] for t in trials]
+        write_csv(["number", *names, "value"], rows)
+    else:
+        write_table(["number", *names], [[t.number, *cells(t, names, exact=False)] for t in trials])
+
+
+def tell(
+    file: options.StudyFile,
+    number: Annotated[str | None, typer.Argument(metavar="NUMBER", help="Number of a suggested trial.")] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="What was measured.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="The trial gave no value.")] = False,
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Many results: see docs/shell.md. - is standard input.")
+    ] = None,
+    value_column: Annotated[str, typer.Option("--value-column", help="Column of the values.")] = "value",
+    ignore_extra: Annotated[bool, typer.Option("--ignore-extra", help="Pass over columns that are not known.")] = False,
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Tell a value for a suggested trial, or a whole CSV of results.
+
+    A CSV has the columns number and value, or the parameters and value for experiments of your own.
+    It is checked as a whole first: one wrong row, and nothing is stored.
+
+    \b
+    Example:
+      $ uhebo tell lab.db 3 0.82
+      $ uhebo tell lab.db 4 --failed
+      $ uhebo tell lab.db --csv results.csv
+    """
+    from uhebo.cli.results_file import Known, read_results, running_number, value_of
+    from uhebo.cli.settings import kept_in
+    from uhebo.cli.storage import study_at
+
+    option = next((text for text in (number, value) if text is not None and text.startswith("--")), None)
+    if option is not None:
+        raise typer.BadParameter(f"no such option: {option}")
+    if (csv is None) == (number is None) or (csv is None and (value is None) != failed):
+        raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
+    with study_at(file, study) as loaded:
+        trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
+        space: dict[str, BaseDistribution] = {}
+        if csv is None:
+            assert number is not None
+            told = value_of(value) if value is not None else None
+            known = [Known(0, running_number(number, trials), {}, told)]
+        else:
+            space = kept_in(loaded).space
+            known = read_results(csv, space, trials, value_column=value_column, ignore_extra=ignore_extra)
+        _store(loaded, known, space)
+        _confirm(loaded, known, as_json)
+
+
+def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution]) -> None:
+    """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
+    from optuna.trial import TrialState, create_trial
+
+    from uhebo.cli.explain import explain
+
+    done = 0
+    try:
+        for row in known:
+            if row.number is None:
+                study.add_trial(create_trial(params=row.params, distributions=space, value=row.value))
+            elif row.value is None:
+                study.tell(row.number, state=TrialState.FAIL)
+            else:
+                study.tell(row.number, row.value)
+            done += 1
+    except Exception as error:
+        rest = known[done:]
+        lost = "; ".join(f"{_name(row)}: {_outcome(row)}" for row in rest[:20])
+        more = f" and {len(rest) - 20} more" if len(rest) > 20 else ""
+        raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}{more}") from error
+
+
+def _name(row: Known) -> str:
+    return f"line {row.line}" if row.number is None else f"trial {row.number}"
+
+
+def _outcome(row: Known) -> str:
+    return "failed" if row.value is None else repr(row.value)
+
+
+def _confirm(study: Study, known: list[Known], as_json: bool) -> None:
+    from optuna.trial import TrialState
+
+    from uhebo.cli.records import record
+
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    best: Any = record(study.best_trial) if finished else None
+    answered = sum(row.number is not None for row in known)
+    if as_json:
+        write_json({"told": answered, "added": len(known) - answered, "finished": len(finished), "best": best})
+        return
+    parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
+    leader = f"; best so far {best['value']:.6g} (trial {best['number']})" if best else ""
+    say(f"{', '.join(parts)}; {len(finished)} finished{leader}")

@@ -1,0 +1,94 @@
+"""Leave-one-out calibration: each trial predicted from all the others, at the theta fitted to all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
+
+from uhebo.diagnose.case import Case
+from uhebo.gp import Posterior
+from uhebo.gp.domain import Array
+
+LEVELS = (0.5, 0.8, 0.95)
+BAND = 0.95
+OVERCONFIDENT = 0.005
+"""Coverage counts as too low when an honest surrogate would be as low as this with a smaller probability."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many observations fell inside the surrogate's central intervals of one level."""
+
+    level: float
+    inside: int
+    share: float
+    band_low: float
+    band_high: float
+    """The shares that chance allows an honest surrogate: the central 95 % of Binomial(n, level) / n."""
+    too_low: bool
+
+    @property
+    def as_expected(self) -> bool:
+        return self.band_low <= self.share <= self.band_high
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Observations, what the others predict for each (noise included), and how the two agree."""
+
+    numbers: NDArray[np.intp]
+    y: Array
+    loo_mean: Array
+    loo_sd: Array
+    residuals: Array
+    """z_i = (y_i - mean_i) / sd_i; about standard normal if the surrogate is honest."""
+    residual_sd: float
+    largest_residual: float
+    largest_residual_trial: int
+    r2: float
+    """1 - Σ (y_i - mean_i)² / Σ (y_i - ȳ)²: 1 is perfect, 0 no better than the average value, below 0 worse."""
+    coverage: tuple[Coverage, ...]
+
+    @property
+    def overconfident(self) -> bool:
+        """Fewer values inside the 80 % or the 95 % intervals than chance allows."""
+        return any(item.too_low for item in self.coverage if item.level > 0.5)
+
+
+def calibrate(case: Case, posterior: Posterior) -> Calibration:
+    """Leave-one-out by the closed form (Rasmussen & Williams 2006, eq. 5.12); everything in the user's units."""
+    data = case.data
+    mean, variance, _ = posterior.leave_one_out()
+    deviation = np.sqrt(variance)
+    z = case.sign * (data.y - mean) / deviation
+    worst = int(np.argmax(np.abs(z)))
+    return Calibration(
+        numbers=case.numbers,
+        y=case.natural(data.y),
+        loo_mean=case.natural(mean),
+        loo_sd=data.scale * deviation,
+        residuals=z,
+        residual_sd=float(np.sqrt(np.mean(z * z))),
+        largest_residual=float(z[worst]),
+        largest_residual_trial=int(case.numbers[worst]),
+        r2=1.0 - float(np.sum((data.y - mean) ** 2) / np.sum((data.y - data.y.mean()) ** 2)),
+        coverage=tuple(cover(z, level) for level in LEVELS),
+    )
+
+
+def cover(z: Array, level: float) -> Coverage:
+    """Share of |z| below the normal quantile of (1 + level)/2, with the band that chance allows."""
+    count = len(z)
+    inside = int(np.sum(np.abs(z) <= norm.ppf(0.5 + 0.5 * level)))
+    low, high = binom.interval(BAND, count, level)
+    return Coverage(
+        level=level,
+        inside=inside,
+        share=inside / count,
+        band_low=float(low) / count,
+        band_high=float(high) / count,
+        too_low=bool(binom.cdf(inside, count, level) < OVERCONFIDENT),
+    )

@@ -1,0 +1,160 @@
+"""`diagnose(study)`: can I trust this surrogate? A `Diagnosis` with the evidence, a verdict and the next action."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+
+from uhebo.diagnose.belief import Hyperparameters, Noise, compare_estimators, measure_noise
+from uhebo.diagnose.calibration import Calibration, calibrate
+from uhebo.diagnose.case import Case, Trials, read_case
+from uhebo.diagnose.finding import Finding, Kind, Verdict, constant, no_model
+from uhebo.diagnose.importance import Importance, rank_parameters
+from uhebo.diagnose.layout import Layout, Regions, lay_out, split_in_two
+from uhebo.diagnose.prospects import Prospects, check_epsilon, look_ahead
+from uhebo.diagnose.search import Search, review_search
+from uhebo.diagnose.sections import Section, as_text, sections_of
+from uhebo.diagnose.verdict import Evidence, judge
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import map_estimate
+from uhebo.threads import single_threaded
+
+WIDTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The verdict on a study's surrogate and the evidence for it; evidence that could not be had is None."""
+
+    verdict: Verdict
+    kind: Kind
+    headline: str
+    reasons: tuple[str, ...]
+    next_action: str
+    names: tuple[str, ...]
+    """Parameters in the model."""
+    conditional: tuple[str, ...]
+    """Parameters that only some trials have, which are not in the model."""
+    trials: Trials
+    search: Search
+    hyperparameters: Hyperparameters | None = None
+    calibration: Calibration | None = None
+    importance: tuple[Importance, ...] = ()
+    noise: Noise | None = None
+    layout: Layout | None = None
+    regions: Regions | None = None
+    prospects: Prospects | None = None
+
+    def sections(self) -> tuple[Section, ...]:
+        """The evidence as titled tables of plain text."""
+        return sections_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values that JSON can hold; what is not a finite number is None."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    def __str__(self) -> str:
+        def wrapped(text: str, indent: str = "") -> str:
+            held = text.replace(" %", "\N{NO-BREAK SPACE}%")  # no line begins with a per cent sign
+            filled = textwrap.fill(held, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
+            return filled.replace("\N{NO-BREAK SPACE}%", " %")
+
+        parts = [f"Can I trust the surrogate?  {self.verdict.upper()}  ({self.kind})", wrapped(self.headline)]
+        parts += ["\n".join(wrapped(reason, "  - ") for reason in self.reasons)]
+        parts += [wrapped(f"Next: {self.next_action}")]
+        for section in self.sections():
+            head, _, table = as_text(Section(section.title, "", section.columns, section.rows)).partition("\n  ")
+            parts.append("\n".join(part for part in (head, wrapped(section.sentence, "  "), table.strip("\n")) if part))
+        return "\n\n".join(part for part in parts if part)
+
+
+def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: bool = True) -> Diagnosis:
+    """Judge the surrogate that the finished trials of a single-objective study give, whoever sampled them.
+
+    Args:
+        study: any Optuna study with one objective. Tags of `UHESampler` are used where there are any; its kernel too,
+            where it is the study's sampler.
+        seed: of the random numbers used; same study and seed, same diagnosis.
+        epsilon: the improvement that counts, in the units of the value; default 1 % of the interquartile
+            range of the values, and at least 0.1 % of their range.
+        hmc: also sample the hyperparameters by HMC for their intervals, which is most of the time this takes.
+    """
+    epsilon = check_epsilon(epsilon)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InvalidInputError(f"seed is {seed!r}; expected an integer >= 0")
+    case = read_case(study, _rng(seed, 0))
+    search = review_search(study, case)
+    finding = no_model(case.trials, case.conditional, len(case.names))
+    if finding is None and not case.data.y.any():
+        finding = constant(case.trials, case.sign * case.data.location)
+    if finding is not None:
+        return _with(finding, case, search)
+    return _fitted(case, search, seed, epsilon, hmc)
+
+
+@single_threaded
+def _fitted(case: Case, search: Search, seed: int, epsilon: float | None, hmc: bool) -> Diagnosis:
+    fit = map_estimate(case.data, kernel=case.kernel, prior=case.prior, rng=_rng(seed, 1))
+    hyperparameters, draws = compare_estimators(case, fit, _rng(seed, 2), hmc)
+    noise = measure_noise(case, fit, draws, _rng(seed, 7))
+    calibration = calibrate(case, fit.posterior)
+    layout = lay_out(case, fit.posterior, _rng(seed, 3))
+    regions = split_in_two(case, fit, _rng(seed, 4))
+    prospects = look_ahead(case, fit.posterior, draws, epsilon, _rng(seed, 5))
+    importance = rank_parameters(case.names, fit.posterior, _rng(seed, 6))
+    evidence = Evidence(case, hyperparameters, importance, calibration, noise, layout, regions, search, prospects)
+    return _with(
+        judge(evidence),
+        case,
+        search,
+        hyperparameters=hyperparameters,
+        calibration=calibration,
+        importance=importance,
+        noise=noise,
+        layout=layout,
+        regions=regions,
+        prospects=prospects,
+    )
+
+
+def _with(finding: Finding, case: Case, search: Search, **evidence: Any) -> Diagnosis:
+    return Diagnosis(
+        verdict=finding.verdict,
+        kind=finding.kind,
+        headline=finding.headline,
+        reasons=finding.reasons,
+        next_action=finding.next_action,
+        names=case.names,
+        conditional=case.conditional,
+        trials=case.trials,
+        search=search,
+        **evidence,
+    )
+
+
+def _rng(seed: int, purpose: int) -> np.random.Generator:
+    """Random numbers of one purpose: leaving a part out (hmc=False) does not change the others."""
+    return np.random.default_rng([seed, purpose])
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,0 +1,144 @@
+"""Where the points lie (clusters), and whether one surrogate fits the whole space (regions)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uhebo.diagnose.case import Case
+from uhebo.estimate import Fit, map_estimate
+from uhebo.gp import Data, Posterior
+from uhebo.gp.domain import Array, Rng
+
+BOX_VOLUME = 0.02
+LARGEST_SIDE = 0.5
+PROBES = 512
+REGION_POINTS = 120
+REGION_COLUMNS = 4
+CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the points are spread over the space."""
+
+    cluster: int
+    """Most points in one box whose sides are `side` of each numeric range (and equal in categorical parameters)."""
+    cluster_share: float
+    side: float
+    outside: int
+    needed_outside: int
+    """Points beyond the cluster that a fit over the whole space needs at least: 3d + 3."""
+    unknown: float
+    """Median over the space of the surrogate's uncertainty, in standard deviations of the values: 0 is known, 1 not."""
+
+    @property
+    def clustered(self) -> bool:
+        return self.cluster_share >= 0.6 and self.outside < self.needed_outside
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The best way found to cut the space in two and fit each part by itself."""
+
+    parameter: str
+    cut: str
+    """Value of the parameter at the cut, in its own units."""
+    gain: float
+    """Log posterior of the two fits minus that of the one: above 0 two surrogates explain the values better."""
+    lengthscale_below: float
+    lengthscale_above: float
+    noise_below: float
+    noise_above: float
+    """Lengthscale along the parameter (share of its range) and noise deviation (the value's units) on each side."""
+    points_below: int
+    points_above: int
+
+    @property
+    def ratio(self) -> float:
+        """The longer of the two lengthscales over the shorter."""
+        pair = self.lengthscale_below, self.lengthscale_above
+        return max(pair) / min(pair)
+
+
+def lay_out(case: Case, posterior: Posterior, rng: Rng) -> Layout:
+    """Count the fullest box of 2 % of the volume centred on a point, and ask the surrogate what it knows elsewhere."""
+    data = case.data
+    numeric, categorical = data.domain.numeric, data.domain.categorical
+    side = min(BOX_VOLUME ** (1.0 / max(len(numeric), 1)), LARGEST_SIDE)
+    fullest = 0
+    for row in data.X:
+        near = (np.abs(data.X[:, numeric] - row[numeric]) <= 0.5 * side + 1e-12).all(axis=1)
+        near &= (data.X[:, categorical] == row[categorical]).all(axis=1)
+        fullest = max(fullest, int(near.sum()))
+    _, variance = posterior.predict(case.space.snap(data.domain.uniform(rng, PROBES)))
+    return Layout(
+        cluster=fullest,
+        cluster_share=fullest / len(data),
+        side=side,
+        outside=len(data) - fullest,
+        needed_outside=3 * data.dimension + 3,
+        unknown=float(np.median(np.sqrt(variance))) / float(data.y.std()),
+    )
+
+
+def split_in_two(case: Case, whole: Fit, rng: Rng) -> Regions | None:
+    """Is the function of another kind in one part of the space? None where there are too few points to cut.
+
+    A treed Gaussian process of one cut (Gramacy & Lee 2008): for each of the parameters along which the surrogate
+    varies most and cuts at quantiles of the points, MAP fits on both sides. The two halves do not know of each other
+    and pay for their prior twice, so one stationary function gives a negative gain; a step, a fast wiggle or more
+    noise in one part gives a large one.
+    """
+    data = case.data
+    rows = np.arange(len(data))
+    if len(data) > REGION_POINTS:
+        rows = np.sort(rng.choice(len(data), REGION_POINTS, replace=False))
+        data = data.subset(rows)
+        whole = _fit(case, data, rng, whole)
+    least = max(6, data.dimension + 3)
+    columns = [int(j) for j in np.argsort(whole.theta.ell, kind="stable") if j in data.domain.numeric]
+    best: tuple[float, int, float, Fit, Fit] | None = None
+    for column in columns[:REGION_COLUMNS]:
+        for cut, below in _cuts(data.X[:, column], least):
+            sides = [_fit(case, data.subset(part), rng, whole) for part in (below, ~below)]
+            gain = sum(fit.log_posterior for fit in sides) - whole.log_posterior
+            if best is None or gain > best[0]:
+                best = (gain, column, cut, sides[0], sides[1])
+    if best is None:
+        return None
+    gain, column, cut, low, high = best
+    point = data.X[0].copy()
+    point[column] = cut
+    value = case.space.decode(point)[case.names[column]]
+    return Regions(
+        parameter=case.names[column],
+        cut=f"{value:.4g}",
+        gain=gain,
+        lengthscale_below=float(low.theta.ell[column]),
+        lengthscale_above=float(high.theta.ell[column]),
+        noise_below=math.sqrt(low.theta.s2) * data.scale,
+        noise_above=math.sqrt(high.theta.s2) * data.scale,
+        points_below=len(low.posterior.data),
+        points_above=len(high.posterior.data),
+    )
+
+
+def _fit(case: Case, data: Data, rng: Rng, whole: Fit) -> Fit:
+    return map_estimate(data, kernel=case.kernel, prior=case.prior, rng=rng, warm=whole.theta, starts=1)
+
+
+def _cuts(column: Array, least: int) -> list[tuple[float, NDArray[np.bool_]]]:
+    """Cuts between neighbouring distinct values near quantiles, with at least `least` points on each side."""
+    ordered = np.sort(column)
+    found: dict[float, NDArray[np.bool_]] = {}
+    for quantile in CUTS:
+        index = round(quantile * len(column))
+        cut = 0.5 * float(ordered[max(index - 1, 0)] + ordered[min(index, len(column) - 1)])
+        below = column < cut
+        if min(below.sum(), (~below).sum()) >= least:
+            found.setdefault(cut, below)
+    return list(found.items())

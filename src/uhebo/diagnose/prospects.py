@@ -1,0 +1,130 @@
+"""Is it worth going on? Trials since the last improvement, and the chance that ten more bring one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uhebo.diagnose.case import Case
+from uhebo.errors import InvalidInputError, NumericalError
+from uhebo.gp import Posterior, Theta
+from uhebo.gp.domain import Array, Rng
+
+TRIALS = 10
+EPSILON_SHARE, LEAST_SHARE = 0.01, 0.001
+CANDIDATES, CANDIDATES_PER_DIMENSION, MOST_CANDIDATES = 192, 32, 448
+SCORED = 2048
+CLOUD = 96
+LEADERS = 4
+DRAWS = 1024
+THETAS = 8
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """The best so far, how old it is, and what ten more trials may bring."""
+
+    best_value: float
+    best_number: int
+    since_improvement: int
+    """Finished trials after the best one was found."""
+    epsilon: float
+    """Improvement that counts, in the units of the value."""
+    chance: float | None
+    """Probability, by the surrogate, that ten more trials improve the best by more than epsilon."""
+    trials: int = TRIALS
+
+
+def look_ahead(case: Case, posterior: Posterior, draws: Array | None, epsilon: float | None, rng: Rng) -> Prospects:
+    """Stagnation from the log, the chance from the surrogate, averaged over draws of theta where there are any.
+
+    epsilon is in the user's units. Its default is 1 % of the interquartile range of the values, which a few very bad
+    trials do not blow up, and at least 0.1 % of their range, because the quartiles meet when the search has converged.
+    """
+    finished = case.history.finished
+    values = np.array([trial.y for trial in finished], dtype=np.float64)
+    best = int(np.argmax(values))
+    data = case.data
+    wanted = default_epsilon(data.y) if epsilon is None else epsilon / data.scale
+    thetas = [posterior.theta]
+    if draws is not None:
+        chosen = np.linspace(0, len(draws) - 1, THETAS).round().astype(int)
+        thetas = [Theta.from_log(draws[i]) for i in chosen]
+    posteriors = [posterior if theta is posterior.theta else Posterior.of(data, theta, case.kernel) for theta in thetas]
+    incumbent = data.X[int(np.argmax(posterior.predict(data.X)[0]))]
+    chance = chance_of_improvement(posteriors, incumbent, candidates(case, posterior, rng), wanted, rng)
+    return Prospects(
+        best_value=case.sign * float(values[best]),
+        best_number=finished[best].number,
+        since_improvement=len(finished) - 1 - best,
+        epsilon=wanted * data.scale,
+        chance=chance,
+    )
+
+
+def default_epsilon(y: Array) -> float:
+    """max(1 % of the interquartile range, 0.1 % of the range)."""
+    low, high = np.quantile(y, (0.25, 0.75))
+    return max(EPSILON_SHARE * float(high - low), LEAST_SHARE * float(y.max() - y.min()))
+
+
+def chance_of_improvement(
+    posteriors: Sequence[Posterior],
+    incumbent: Array,
+    points: Array,
+    epsilon: float,
+    rng: Rng,
+    *,
+    trials: int = TRIALS,
+    draws: int = DRAWS,
+) -> float | None:
+    """P(max over ten Thompson points of f - f(incumbent) > epsilon), f drawn from the posterior, standardised y.
+
+    Joint samples of f over `points` and the incumbent: one is the truth, the maximisers of ten others are the next ten
+    trials. They are chosen at once and do not learn from each other, so the figure errs on the low side. f is without
+    noise and the incumbent is where the surrogate's mean is highest: a lucky measurement is not to be beaten, a better
+    place is to be found. Averaged over `posteriors`; None if none of them could be sampled.
+    """
+    rows = np.concatenate([incumbent[None], points])
+    each = max(draws // len(posteriors), 2 * trials)
+    better = []
+    for posterior in posteriors:
+        try:
+            truths, guesses = np.split(posterior.sample(rows, rng, 2 * each), 2)
+        except NumericalError:
+            continue
+        picks = guesses.argmax(axis=1)[rng.integers(0, each, (each, trials))]
+        gains = np.take_along_axis(truths, picks, axis=1).max(axis=1) - truths[:, 0]
+        better.append(float(np.mean(gains > epsilon)))
+    return float(np.mean(better)) if better else None
+
+
+def candidates(case: Case, posterior: Posterior, rng: Rng) -> Array:
+    """Uniform points, and a cloud around the best ones at scales from a thousandth to a third of a lengthscale.
+
+    The best ones are the best observed and, among many uniform points, those with the highest mean + 2 deviations.
+    """
+    data, domain = case.data, case.data.domain
+    count = min(CANDIDATES + CANDIDATES_PER_DIMENSION * domain.dimension, MOST_CANDIDATES)
+    uniform = domain.uniform(rng, SCORED)
+    mean, variance = posterior.predict(uniform)
+    promising = uniform[np.argsort(-(mean + 2.0 * np.sqrt(variance)), kind="stable")[:LEADERS]]
+    leaders = np.concatenate([data.X[np.argsort(-data.y, kind="stable")[:LEADERS]], promising])
+    cloud = leaders[np.arange(CLOUD) % len(leaders)]
+    reach = np.minimum(posterior.theta.ell, 1.0) * 10.0 ** rng.uniform(-3.0, -0.5, (CLOUD, 1))
+    moved = np.clip(cloud + reach * rng.standard_normal(cloud.shape), 0.0, 1.0)
+    cloud[:, domain.numeric] = moved[:, domain.numeric]
+    rows = case.space.snap(np.concatenate([uniform[:count], promising, cloud]))
+    return np.asarray(np.unique(rows, axis=0))
+
+
+def check_epsilon(epsilon: float | None) -> float | None:
+    if epsilon is None:
+        return None
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not np.isfinite(epsilon) or epsilon < 0:
+        raise InvalidInputError(
+            f"epsilon is {epsilon!r}; expected the improvement that counts, a number >= 0 in the units of the value"
+        )
+    return float(epsilon)

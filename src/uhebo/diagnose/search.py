@@ -1,0 +1,131 @@
+"""How the search went, from the tags of the trials: random points, arms, repeats, bounds, numerical trouble."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from optuna.study import Study
+
+from uhebo.diagnose.case import Case
+from uhebo.gp.domain import Array
+from uhebo.space import SearchSpace
+from uhebo.strategy import Trial
+
+Side = Literal["lower", "upper"]
+SAME = 6
+"""Points equal to so many decimals of each range (1e-6) are the same point."""
+AT_BOUND = 1e-6
+FEW_VALUES = 10
+"""An integer or stepped parameter with at most so many values is at a bound too often to mean anything."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the log of trials says of the search itself. Figures that need our tags are None or empty without them."""
+
+    roles: dict[str, int]
+    """Finished trials: initial, random, model, other (not suggested by uhebo)."""
+    random_share: float | None
+    """Random points among those uhebo suggested after the initial design."""
+    arm_weights: tuple[tuple[int, tuple[float, float]], ...]
+    """(t, (probability of the random arm, of the model arm)) as they were when the arm of iteration t was drawn."""
+    repeated: int
+    """Suggestions equal to an earlier point; points the user enqueued or added are not counted."""
+    repeated_numbers: tuple[int, ...]
+    exhausted: bool
+    """The space has no more points than were tried, so repeats cannot be avoided."""
+    boundary_share: float | None
+    """Share of model points (of all points in a study without tags) with a coordinate at a bound."""
+    boundary_points: int
+    boundary: tuple[tuple[str, Side, int], ...]
+    """Parameter, bound, and how many points lie there; most first."""
+    best_at_bound: tuple[tuple[str, Side], ...]
+    jittered: int
+    """Fits that needed a numerical correction on the diagonal of the covariance matrix."""
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    """Rungs of the fit ladder that were taken instead of an ordinary fit, by name."""
+    unconverged: int = 0
+
+
+def review_search(study: Study, case: Case) -> Search:
+    """Read it off the log; nothing is fitted."""
+    trials = case.history.trials
+    tagged = [trial for trial in trials if trial.tags.get("role")]
+    finished = case.history.finished
+    roles = Counter(str(trial.tags.get("role", "other")) for trial in finished)
+    later = roles["random"] + roles["model"]
+    enqueued = {t.number for t in study.get_trials(deepcopy=False) if "fixed_params" in t.system_attrs}
+    suggested = tagged or [trial for trial in trials if trial.number not in enqueued]
+    repeats = _repeats(trials, {trial.number for trial in suggested})
+    models = [trial for trial in (tagged or finished) if not tagged or trial.tags["role"] == "model"]
+    rows = [trial.x for trial in models if trial.x is not None]
+    sides = _at_bounds(case.space, rows)
+    best = max(finished, key=lambda trial: trial.y if trial.y is not None else -np.inf, default=None)
+    best_rows = [best.x] if best is not None and best.x is not None else []
+    everywhere = Counter(pair for pairs in sides for pair in pairs)
+    return Search(
+        roles=dict(roles),
+        random_share=roles["random"] / later if later else None,
+        arm_weights=tuple(_arm_weights(trials)),
+        repeated=len(repeats),
+        repeated_numbers=repeats,
+        exhausted=case.space.size <= len(finished),
+        boundary_share=sum(map(bool, sides)) / len(rows) if rows else None,
+        boundary_points=len(rows),
+        boundary=tuple((name, side, count) for (name, side), count in everywhere.most_common()),
+        best_at_bound=tuple(pair for pairs in _at_bounds(case.space, best_rows) for pair in pairs),
+        jittered=sum("jitter" in trial.tags for trial in trials),
+        fallbacks=dict(Counter(str(t.tags["fallback"]) for t in trials if t.tags.get("fallback"))),
+        unconverged=sum(trial.tags.get("converged") is False for trial in trials),
+    )
+
+
+def _repeats(trials: Iterable[Trial], suggested: set[int]) -> tuple[int, ...]:
+    """Numbers of suggested trials whose point an earlier trial had."""
+    seen: set[bytes] = set()
+    found = []
+    for trial in trials:
+        if trial.x is None or not len(trial.x):
+            continue
+        key = (np.round(trial.x, SAME) + 0.0).tobytes()
+        if key in seen and trial.number in suggested:
+            found.append(trial.number)
+        seen.add(key)
+    return tuple(found)
+
+
+def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Side]]]:
+    """For each row the parameters at a bound, and which; only where a bound is one of many values."""
+    result: list[list[tuple[str, Side]]] = [[] for _ in rows]
+    for j in space.domain.numeric:
+        if 0 < space.values[j] <= FEW_VALUES:
+            continue
+        # A grid's first and last entries lie half a cell inside [0, 1].
+        margin = AT_BOUND if space.values[j] == 0 else float(space.grid(int(j))[0]) + AT_BOUND
+        top = 1.0 - AT_BOUND if space.values[j] == 0 else float(space.grid(int(j))[-1]) - AT_BOUND
+        for pairs, row in zip(result, rows, strict=True):
+            if row[j] <= margin:
+                pairs.append((space.names[j], "lower"))
+            elif row[j] >= top:
+                pairs.append((space.names[j], "upper"))
+    return result
+
+
+def _arm_weights(trials: Iterable[Trial]) -> list[tuple[int, tuple[float, float]]]:
+    """From what each draw recorded; a pair's second half repeats its first half's draw and is passed over."""
+    found: list[tuple[int, tuple[float, float]]] = []
+    paired = False
+    for trial in trials:
+        arm, p, t = trial.tags.get("arm"), trial.tags.get("p"), trial.tags.get("t")
+        if arm is None or p is None or t is None:
+            continue
+        weights = (float(p), 1.0 - float(p)) if arm == 0 else (1.0 - float(p), float(p))
+        # Methods that draw once in two iterations write the same arm and probability on both halves of a pair.
+        paired = bool(found) and t % 2 == 0 and found[-1] == (t - 1, weights)
+        if not paired:
+            found.append((int(t), weights))
+    return found

@@ -1,0 +1,225 @@
+"""The evidence as titled tables of plain text, for the shell and the report to render as they like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from uhebo.diagnose.belief import Hyperparameters, Noise
+from uhebo.diagnose.calibration import Calibration
+from uhebo.diagnose.importance import Importance
+from uhebo.diagnose.layout import Layout, Regions
+from uhebo.diagnose.prospects import Prospects
+from uhebo.diagnose.search import Search
+from uhebo.diagnose.verdict import SPLIT_GAIN
+from uhebo.diagnose.words import chance_in_words, count, odds, percent
+
+if TYPE_CHECKING:
+    from uhebo.diagnose.diagnosis import Diagnosis
+
+WEIGHTS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title, one sentence that says what the table shows, and the table; plain text throughout."""
+
+    title: str
+    sentence: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    """Every section that there is evidence for, the most important first."""
+    found = [_trials(diagnosis)]
+    if diagnosis.calibration is not None:
+        found.append(_calibration(diagnosis.calibration))
+    if diagnosis.hyperparameters is not None:
+        found.append(_hyperparameters(diagnosis.hyperparameters))
+    if diagnosis.importance:
+        found.append(_importance(diagnosis.importance))
+    if diagnosis.noise is not None:
+        found.append(_noise(diagnosis.noise))
+    if diagnosis.layout is not None:
+        found.append(_layout(diagnosis.layout, diagnosis.regions))
+    found.append(_search(diagnosis.search))
+    if diagnosis.search.arm_weights:
+        found.append(_arms(diagnosis.search))
+    if diagnosis.prospects is not None:
+        found.append(_prospects(diagnosis.prospects))
+    return tuple(found)
+
+
+def as_text(section: Section) -> str:
+    """The section with its table in aligned columns."""
+    lines = [section.title, f"  {section.sentence}"]
+    if section.rows:
+        table = [section.columns, *section.rows]
+        widths = [max(len(row[i]) for row in table) for i in range(len(section.columns))]
+        lines += [
+            "    " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+    return "\n".join(lines)
+
+
+def _trials(diagnosis: Diagnosis) -> Section:
+    trials = diagnosis.trials
+    sentence = f"The judgement is based on {count(trials.used, 'trial')} of {trials.total}."
+    if trials.used < trials.usable:
+        sentence += " Of so many, a sample with the best among them was taken."
+    if diagnosis.conditional:
+        sentence += f" Parameters that only some trials have are not in the model: {', '.join(diagnosis.conditional)}."
+    rows = (
+        ("finished", str(trials.finished)),
+        ("failed or stopped early", str(trials.failed)),
+        ("running or waiting", str(trials.running)),
+        ("usable (a value, inside the current ranges)", str(trials.usable)),
+    ) + ((("infinite, taken as the worst or best finite value", str(trials.infinite)),) if trials.infinite else ())
+    return Section("Trials", sentence, ("what", "number"), rows)
+
+
+def _calibration(calibration: Calibration) -> Section:
+    sentence = (
+        "Each trial was predicted from all the others. The errors are "
+        f"{calibration.residual_sd:.2g} times what the surrogate said they would be (1 is honest, more is too sure of "
+        f"itself), and the predictions explain {percent(max(calibration.r2, 0.0))} of the differences between values "
+        f"(predictive R² = {calibration.r2:.2f})."
+    )
+    rows = tuple(
+        (
+            f"{percent(item.level)}",
+            f"{percent(item.share)} ({item.inside} of {len(calibration.y)})",
+            f"{percent(item.band_low)} to {percent(item.band_high)}",
+            "as expected" if item.as_expected else "too sure" if item.share < item.band_low else "too cautious",
+        )
+        for item in calibration.coverage
+    )
+    return Section("Does it know its own error?", sentence, ("range of", "holds", "chance allows", "so it is"), rows)
+
+
+def _hyperparameters(believed: Hyperparameters) -> Section:
+    worst = max(believed.estimates, key=lambda item: item.apart)
+    sentence = (
+        "What the surrogate believes about the values. A lengthscale is how far a parameter must move, as a share of "
+        "its range, before the value changes; signal and noise are typical sizes in the value's own units. MAP is the "
+        "most likely fit to the trials; the consistent fit corrects for trials that crowd together and comes out "
+        "shorter when there are few; the interval holds nine in ten plausible fits (by HMC, a random walk over them). "
+        f"The two fits are furthest apart for {worst.name}: a factor of {worst.apart:.2g}."
+    )
+    rows = tuple(
+        (
+            f"lengthscale of {item.name}" if item.kind == "lengthscale" else item.name,
+            f"{item.map:.3g}",
+            f"{item.consistent:.3g}",
+            "not computed" if item.hmc_low is None else f"{item.hmc_low:.3g} to {item.hmc_high:.3g}",
+            f"{item.apart:.2g}",
+        )
+        for item in believed.estimates
+    )
+    return Section(
+        "What the surrogate believes",
+        sentence,
+        ("of what", "MAP", "consistent", "90 % interval (HMC)", "factor apart"),
+        rows,
+    )
+
+
+def _importance(ranked: Sequence[Importance]) -> Section:
+    if ranked[0].total is None:
+        sentence = "The surrogate is flat: no parameter makes a difference that it can see."
+    else:
+        sentence = (
+            f"{ranked[0].name} matters most: {percent(ranked[0].total)} of the variation of the surrogate's prediction "
+            "over the space depends on it. Alone: by itself; in all: with its interplay with others (Sobol indices); "
+            "steepness: 1/lengthscale, as a share of the sum over parameters."
+        )
+    rows = tuple(
+        (
+            item.name,
+            "-" if item.first_order is None else percent(item.first_order),
+            "-" if item.total is None else percent(item.total),
+            percent(item.relevance),
+        )
+        for item in ranked
+    )
+    return Section("Which parameters matter", sentence, ("parameter", "alone", "in all", "steepness"), rows)
+
+
+def _noise(noise: Noise) -> Section:
+    sentence = (
+        f"A repeated trial would differ by about {noise.deviation:.3g}, {percent(noise.share_of_range)} of the range "
+        "of the values."
+    )
+    rows = [
+        ("noise (standard deviation)", f"{noise.deviation:.3g}"),
+        ("range of the values", f"{noise.value_range:.3g}"),
+        ("noise / standard deviation of the values", percent(noise.share_of_deviation)),
+    ]
+    if noise.low is not None:
+        rows.insert(1, ("90 % interval", f"{noise.low:.3g} to {noise.high:.3g}"))
+    if noise.measured is not None:
+        rows.append((f"measured on {count(noise.repeats, 'repeat')}", f"{noise.measured:.3g}"))
+    return Section("Noise against range", sentence, ("what", "value"), tuple(rows))
+
+
+def _layout(layout: Layout, regions: Regions | None) -> Section:
+    sentence = (
+        f"The fullest part of the space, {percent(layout.side)} of each range wide, holds {layout.cluster} trials "
+        f"({percent(layout.cluster_share)})."
+    )
+    rows = [
+        ("trials outside the fullest part", str(layout.outside)),
+        ("least number wanted there", str(layout.needed_outside)),
+        ("typical uncertainty over the space / deviation of the values", percent(layout.unknown)),
+    ]
+    if regions is not None:
+        if regions.gain >= SPLIT_GAIN:
+            answer = f"yes, at {regions.parameter} = {regions.cut}, odds of {odds(regions.gain)} to 1"
+        else:
+            answer = "no"
+        rows.append(("do two models, one on each side of a cut, fit better than one?", answer))
+    return Section("Where the trials lie", sentence, ("what", "value"), tuple(rows))
+
+
+def _search(search: Search) -> Section:
+    made = ", ".join(f"{number} {role}" for role, number in sorted(search.roles.items())) or "none"
+    sentence = f"Finished trials by origin: {made}."
+    if search.random_share is not None:
+        sentence += f" After the initial design {percent(search.random_share)} of the suggestions were random."
+    rows = [("suggestions that repeat an earlier point", str(search.repeated))]
+    if search.boundary_share is not None:
+        rows.append(("points with a parameter at its bound", percent(search.boundary_share)))
+    rows += [(f"at the {side} bound of {name}", str(number)) for name, side, number in search.boundary[:4]]
+    rows.append(("best trial at a bound", ", ".join(f"{s} of {n}" for n, s in search.best_at_bound) or "no"))
+    rows.append(("fits that needed a numerical correction", str(search.jittered)))
+    rows.append(("suggestions without a proper fit", str(sum(search.fallbacks.values()))))
+    rows += [(f"of these: {name}", str(number)) for name, number in sorted(search.fallbacks.items())]
+    rows.append(("fits that did not converge", str(search.unconverged)))
+    return Section("How the search went", sentence, ("what", "number"), tuple(rows))
+
+
+def _arms(search: Search) -> Section:
+    weights = search.arm_weights
+    step = max(1, -(-len(weights) // WEIGHTS_SHOWN))
+    shown = [*weights[::step]] + ([weights[-1]] if (len(weights) - 1) % step else [])
+    sentence = (
+        "How likely the method was to start a step with a random point rather than the model's: it went from "
+        f"{percent(weights[0][1][0])} to {percent(weights[-1][1][0])} as it saw which pays."
+    )
+    rows = tuple((str(t), percent(pair[0]), percent(pair[1])) for t, pair in shown)
+    return Section("Random or model over time", sentence, ("iteration", "random", "model"), rows)
+
+
+def _prospects(prospects: Prospects) -> Section:
+    sentence = f"The best trial is {prospects.best_number}; {prospects.since_improvement} have finished since."
+    rows = [
+        ("best value", f"{prospects.best_value:.6g}"),
+        ("finished trials since the last improvement", str(prospects.since_improvement)),
+        ("improvement that counts", f"{prospects.epsilon:.3g}"),
+    ]
+    if prospects.chance is not None:
+        rows.append((f"chance of it in {prospects.trials} more trials", chance_in_words(prospects.chance)))
+    return Section("Is it worth going on?", sentence, ("what", "value"), tuple(rows))

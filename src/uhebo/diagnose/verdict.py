@@ -1,0 +1,250 @@
+"""Evidence -> verdict, in words for a scientist: what was found, the numbers behind it, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from uhebo.diagnose.belief import Hyperparameters, Noise
+from uhebo.diagnose.calibration import Calibration
+from uhebo.diagnose.case import Case
+from uhebo.diagnose.finding import SURROGATE, Finding
+from uhebo.diagnose.importance import Importance
+from uhebo.diagnose.layout import Layout, Regions
+from uhebo.diagnose.prospects import Prospects
+from uhebo.diagnose.search import Search
+from uhebo.diagnose.words import (
+    count,
+    odds,
+    percent,
+    say_belief,
+    say_infinite,
+    say_noise,
+    say_outlook,
+    say_search,
+    say_skill,
+    stretch,
+)
+
+NO_SKILL, FAIR_SKILL = 0.3, 0.5
+"""Predictive R² below which the surrogate does not predict, and from which on it may be trusted."""
+SPLIT_GAIN = 3.0
+"""Log odds, about 20 to 1, from which two surrogates are taken to describe the values better than one."""
+OUTLIER_SHARE = 0.9
+NOTICEABLE_NOISE = 0.1
+"""Share of the standard deviation of the values from which noise is worth naming."""
+NOT_NOISE = 3.0
+"""Log odds, about 20 to 1, from which much noise is ruled out."""
+UNKNOWN = 0.5
+SMALL_CHANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a verdict on a fitted surrogate is based on."""
+
+    case: Case
+    hyperparameters: Hyperparameters
+    importance: tuple[Importance, ...]
+    calibration: Calibration
+    noise: Noise
+    layout: Layout
+    regions: Regions | None
+    search: Search
+    prospects: Prospects
+
+
+def judge(evidence: Evidence) -> Finding:
+    """The first rule that applies decides; what else was found is added to the reasons."""
+    rules: tuple[Callable[[Evidence], Finding | None], ...] = (
+        _outlier,
+        _clustered,
+        _two_regions,
+        _no_skill,
+        _overconfident,
+        _weak,
+    )
+    finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
+    extra = [
+        *say_infinite(evidence.case.trials),
+        *say_skill(evidence.calibration),
+        *say_belief(evidence.hyperparameters, evidence.importance),
+        *say_noise(evidence.noise),
+        *say_search(evidence.search),
+        *say_outlook(evidence.prospects, finding.verdict == "trust"),
+    ]
+    return replace(finding, reasons=(*finding.reasons, *extra))
+
+
+def _outlier(evidence: Evidence) -> Finding | None:
+    y = evidence.case.data.y
+    worst = int(np.argmax(np.abs(y)))
+    if len(y) < 10 or y[worst] ** 2 < OUTLIER_SHARE * float(y @ y):
+        return None
+    number, value = evidence.calibration.numbers[worst], evidence.calibration.y[worst]
+    return Finding(
+        "outlier",
+        "do not trust",
+        f"Do not trust it: one extreme value decides what {SURROGATE} believes.",
+        (
+            f"Trial {number} has the value {value:.4g}; it alone makes up {percent(y[worst] ** 2 / float(y @ y))} of "
+            f"the variation of all {len(y)} values, and beside it the others look the same.",
+        ),
+        f"Check trial {number}: repeat it, or leave it out if it was a mistake; if it is real, use the logarithm.",
+    )
+
+
+def _clustered(evidence: Evidence) -> Finding | None:
+    layout = evidence.layout
+    if not layout.clustered:
+        return None
+    n, d = len(evidence.case.data), evidence.case.data.dimension
+    blind = layout.unknown > UNKNOWN
+    where = (
+        f"a box that spans {percent(layout.side)} of each range" if d > 1 else f"{percent(layout.side)} of the range"
+    )
+    return Finding(
+        "clustered",
+        "do not trust" if blind else "caution",
+        f"{'Do not trust it' if blind else 'Be careful'} away from the trials: nearly all of them lie in one small "
+        f"part of the space, and {SURROGATE} knows little about the rest.",
+        (
+            f"{layout.cluster} of {n} trials lie within {where}; only {layout.outside} are elsewhere, and "
+            f"{layout.needed_outside} is the least for {count(d, 'parameter')}.",
+            f"Over half of the space its predictions are uncertain by {percent(layout.unknown)} or more of the typical "
+            "difference between values.",
+        ),
+        f"Run {max(10, layout.needed_outside - layout.outside)} random points: "
+        "the data are clustered and say nothing about the rest.",
+    )
+
+
+def _two_regions(evidence: Evidence) -> Finding | None:
+    regions = evidence.regions
+    if regions is None or regions.gain < SPLIT_GAIN:
+        return None
+    poor = evidence.calibration.r2 < FAIR_SKILL or evidence.calibration.overconfident
+    name = regions.parameter
+    below, above = regions.lengthscale_below, regions.lengthscale_above
+    detail = (
+        f"To change the value noticeably, {name} must move by {stretch(below)} below {regions.cut}, "
+        f"and by {stretch(above)} above."
+        if regions.ratio >= 2.0 and min(below, above) < 1.0
+        else f"Below and above {name} = {regions.cut} the values follow different rules, as at a jump."
+    )
+    return Finding(
+        "misspecified",
+        "do not trust" if poor else "caution",
+        f"{'Do not trust it' if poor else 'Be careful'}: the values behave differently in different parts of the "
+        f"space, and {SURROGATE} assumes that they behave alike everywhere.",
+        (
+            f"Two separate models, one for {name} below {regions.cut} and one above, describe the values far better "
+            f"than one for all (odds of {odds(regions.gain)} to 1).",
+            detail,
+        ),
+        f"Look at the two parts apart: narrow the range of {name} to the side of the best value, "
+        "and start a new study there.",
+    )
+
+
+def _no_skill(evidence: Evidence) -> Finding | None:
+    calibration, noise = evidence.calibration, evidence.noise
+    if calibration.r2 >= NO_SKILL:
+        return None
+    n, d = len(evidence.case.data), evidence.case.data.dimension
+    if n < max(10, 3 * d + 3):
+        return Finding(
+            "too-few",
+            "do not trust",
+            f"Do not trust it yet: {SURROGATE} has seen too few trials to predict the next one.",
+            (f"There are {count(n, 'trial')}, too few to tell noise from values that really differ.",),
+            f"Run {max(10, 3 * d + 3 - n)} more trials, spread at random over the space, and ask again.",
+        )
+    if noise.against_noise > NOT_NOISE:
+        return Finding(
+            "weak",
+            "do not trust",
+            f"Do not trust it yet: the values change faster from place to place than {SURROGATE} can follow.",
+            ("There is little noise, so more trials will help.",),
+            f"Run {max(10, n)} more trials spread at random, or narrow the ranges.",
+        )
+    return Finding(
+        "noise-dominates",
+        "do not trust",
+        f"Do not trust it: noise drowns the signal, and {SURROGATE} predicts no better than the average value.",
+        (
+            "As far as it can tell, trials close together differ as much as trials far apart. That is what noise looks "
+            "like, but also values that change faster from place to place than so few trials can show.",
+        ),
+        "Repeat the best point 3 times to measure the noise; if the values differ as much as all others do, "
+        "average several measurements a trial.",
+    )
+
+
+def _overconfident(evidence: Evidence) -> Finding | None:
+    calibration = evidence.calibration
+    if not calibration.overconfident:
+        return None
+    return Finding(
+        "misspecified",
+        "caution" if calibration.r2 >= FAIR_SKILL else "do not trust",
+        f"{'Be careful' if calibration.r2 >= FAIR_SKILL else 'Do not trust it'}: {SURROGATE} is surer of itself than "
+        "it has reason to be.",
+        (
+            f"The worst case is trial {calibration.largest_residual_trial}, which is "
+            f"{abs(calibration.largest_residual):.1f} times the stated error away from what the others predict.",
+        ),
+        "Take the stated errors as about "
+        f"{max(calibration.residual_sd, 1.5):.2g} times too small, and add 10 random points.",
+    )
+
+
+def _weak(evidence: Evidence) -> Finding | None:
+    if evidence.calibration.r2 >= FAIR_SKILL:
+        return None
+    noisy = evidence.noise.against_noise < NOT_NOISE
+    return Finding(
+        "weak",
+        "caution",
+        f"Be careful: {SURROGATE} sees the trend but misses half of the differences between trials or more.",
+        (
+            "Most of what it misses looks like noise: differences that a repeated trial would show too."
+            if noisy
+            else "There are too few trials for values that change so much from place to place.",
+        ),
+        "Repeat the best point 3 times to measure the noise."
+        if noisy
+        else f"Run {max(10, len(evidence.case.data) // 2)} more trials, some of them at random.",
+    )
+
+
+def _healthy(evidence: Evidence) -> Finding:
+    noise, prospects, search = evidence.noise, evidence.prospects, evidence.search
+    noisy = noise.share_of_deviation >= NOTICEABLE_NOISE
+    if search.best_at_bound:
+        name, side = search.best_at_bound[0]
+        action = f"Move the {side} bound of {name} outwards if you can: the best trial lies on it."
+    elif prospects.chance is not None and prospects.chance < SMALL_CHANCE:
+        action = (
+            "Repeat the best point 3 times and use the average; further search promises little."
+            if noisy
+            else f"Stop, or look for less than {prospects.epsilon:.2g}: further search promises little."
+        )
+    else:
+        action = f"Go on with {prospects.trials} more trials" + (
+            ", and repeat the best point 3 times at the end, because single values are noisy." if noisy else "."
+        )
+    ending = (
+        f"and it has found the noise: a repeated trial would differ by about {noise.deviation:.2g}."
+        if noisy
+        else "and its errors are no larger than it says."
+    )
+    return Finding(
+        "healthy-noisy" if noisy else "healthy-smooth",
+        "trust",
+        f"Trust it: {SURROGATE} predicts trials that it has not seen, {ending}",
+        (),
+        action,
+    )

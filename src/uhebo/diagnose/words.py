@@ -1,0 +1,141 @@
+"""The sentences that say what the evidence shows, whatever the verdict, and how numbers are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from uhebo.diagnose.belief import Hyperparameters, Noise
+from uhebo.diagnose.calibration import Calibration
+from uhebo.diagnose.case import Trials
+from uhebo.diagnose.importance import Importance
+from uhebo.diagnose.prospects import Prospects
+from uhebo.diagnose.search import Search
+
+MATTERS = 0.1
+"""Total effect from which a parameter is worth a sentence."""
+OPEN = 10.0
+"""Upper over lower end of an interval from which a figure counts as unknown."""
+NEGLIGIBLE = 0.01
+
+
+def say_skill(calibration: Calibration) -> list[str]:
+    """How well, and how honestly, it predicts."""
+    covered = next(item for item in calibration.coverage if item.level == 0.95)
+    n = len(calibration.y)
+    explained = (
+        f"explains {percent(calibration.r2)} of the differences between values"
+        if calibration.r2 > 0.0
+        else "is no better than taking the average of all values"
+    )
+    return [
+        f"Predicting each trial from all the others {explained} (100 % would be perfect, 0 % useless).",
+        f"Of the ranges that should hold a value 95 times in 100, {covered.inside} of {n} do "
+        f"({percent(covered.share)}; by chance it may be {percent(covered.band_low)} to {percent(covered.band_high)}).",
+    ]
+
+
+def say_belief(believed: Hyperparameters, ranked: Sequence[Importance]) -> list[str]:
+    """Where the data leave open how fast the values change, along a parameter that matters."""
+    matter = {item.name for item in ranked if (item.total or 0.0) >= MATTERS}
+    known = [(item.width, item.name) for item in believed.lengthscales if item.width and item.name in matter]
+    width, name = max(known, default=(0.0, ""))
+    if width < OPEN:
+        return []
+    factor = f"{width:.2g}" if width < 100.0 else "more than 100"
+    return [f"How fast the values change along {name} is known only to within a factor of {factor}."]
+
+
+def say_infinite(trials: Trials) -> list[str]:
+    """Infinite values were not left out."""
+    if not trials.infinite:
+        return []
+    return [f"{count(trials.infinite, 'infinite value')} counted as the worst or best finite one, which is a guess."]
+
+
+def say_noise(noise: Noise) -> list[str]:
+    """The noise against the range of the values."""
+    largest = noise.deviation if noise.high is None else max(noise.deviation, noise.high)
+    share = noise.share_of_range * largest / noise.deviation
+    if share < NEGLIGIBLE:
+        lines = [
+            f"There is next to no noise: a repeated trial would differ by about {largest:.2g} at most, "
+            f"{percent(share)} of the range of the values, {noise.value_range:.3g}."
+        ]
+    else:
+        interval = "" if noise.low is None else f" (likely between {noise.low:.2g} and {noise.high:.2g})"
+        lines = [
+            f"The noise, by which a repeated trial would differ, is estimated at {noise.deviation:.2g}{interval}, "
+            f"which is {percent(noise.share_of_range)} of the range of the values, {noise.value_range:.3g}."
+        ]
+    if noise.measured is not None:
+        lines.append(f"Repeated points differ by {noise.measured:.2g} (from {count(noise.repeats, 'repeat')}).")
+    return lines
+
+
+def say_search(search: Search) -> list[str]:
+    """Only what is out of the ordinary."""
+    lines = []
+    if search.repeated and not search.exhausted:
+        lines.append(f"{count(search.repeated, 'suggestion')} repeated an earlier point.")
+    if search.boundary_share is not None and search.boundary_share > 0.5 and search.boundary_points >= 5:
+        name, side, number = search.boundary[0]
+        lines.append(
+            f"{percent(search.boundary_share)} of the suggestions lie on a bound, most often the {side} bound of "
+            f"{name} ({number} of {search.boundary_points})."
+        )
+    if search.fallbacks or search.jittered:
+        trouble = sum(search.fallbacks.values())
+        lines.append(
+            f"While suggesting, {count(search.jittered, 'fit')} needed a numerical correction and "
+            f"{count(trouble, 'suggestion')} had to do without a proper fit."
+        )
+    return lines
+
+
+def say_outlook(prospects: Prospects, trusted: bool) -> list[str]:
+    """How old the best value is, and what more trials may bring."""
+    since = f"The best value so far, {prospects.best_value:.4g}, came with trial {prospects.best_number}; "
+    later = prospects.since_improvement
+    since += f"{count(later, 'trial')} since then did not improve on it." if later else "it is the latest one."
+    if prospects.chance is None:
+        return [since]
+    return [
+        since,
+        f"By the surrogate's own account, the chance that {prospects.trials} more trials improve the best by more than "
+        f"{prospects.epsilon:.2g} is {chance_in_words(prospects.chance)}"
+        + ("." if trusted else ", a figure that deserves no more trust than the surrogate itself."),
+    ]
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with as many digits as it deserves."""
+    value = 100.0 * share
+    if value and abs(value) < 0.1:
+        return "less than 0.1 %"
+    if 99.5 <= value < 100.0:
+        return f"{min(value, 99.9):.1f} %"
+    return f"{value:.0f} %" if abs(value) >= 9.5 else f"{value:.2g} %"
+
+
+def chance_in_words(chance: float) -> str:
+    """A probability found by a thousand draws, which cannot tell 0.1 % from 0."""
+    return "less than 1 %" if chance < 0.005 else "more than 99 %" if chance > 0.995 else f"{100.0 * chance:.0f} %"
+
+
+def stretch(lengthscale: float) -> str:
+    """How far a parameter must move before the value changes."""
+    return f"about {percent(lengthscale)} of its range" if lengthscale < 1.0 else "more than its whole range"
+
+
+def count(number: int, thing: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def odds(log_odds: float) -> str:
+    """e^log_odds, to two digits, and no more than a reader can take in."""
+    if log_odds > np.log(1e6):
+        return "more than a million"
+    return f"{float(f'{np.exp(log_odds):.2g}'):,.0f}"

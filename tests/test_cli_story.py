@@ -1,0 +1,203 @@
+"""Whole stories in the shell: the scientist's from an empty folder, every example in a help text, the whole guide."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import uhebo
+from tests.test_cli import Shell
+
+GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
+COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "diagnose", "report", "dashboard"]
+COMMANDS += ["methods"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "train", raising=False)
+    return Shell(tmp_path, capsys)
+
+
+def _environment() -> dict[str, str]:
+    source = str(Path(uhebo.__file__).parent.parent)
+    return {**os.environ, "PYTHONPATH": source, "UHEBO_DEBUG": ""}
+
+
+def _uhebo(folder: Path, *args: str) -> str:
+    """`uhebo` as a program of its own."""
+    command = [sys.executable, "-m", "uhebo.cli", *args]
+    done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_scientists_story(tmp_path: Path) -> None:
+    """create, suggest a batch, tell by CSV, suggest again, diagnose, report: from an empty folder, as programs."""
+    (tmp_path / "space.toml").write_text(
+        'direction = "maximize"\nseed = 3\n[parameters]\ntemperature = [700, 1000]\nminutes = [5.0, 240.0]\n'
+    )
+    _uhebo(tmp_path, "create", "lab.db", "--space", "space.toml")
+    batch = list(csv.DictReader(_uhebo(tmp_path, "suggest", "lab.db", "-n", "8", "--csv").splitlines()))
+    assert len(batch) == 8
+    for row in batch:  # the furnace
+        row["value"] = str(90 - abs(float(row["temperature"]) - 850) / 10 - abs(float(row["minutes"]) - 60) / 20)
+    with (tmp_path / "batch.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(batch[0]))
+        writer.writeheader()
+        writer.writerows(batch)
+    told = json.loads(_uhebo(tmp_path, "tell", "lab.db", "--csv", "batch.csv", "--json"))
+    assert (told["told"], told["finished"]) == (8, 8)
+    assert told["best"]["value"] == max(float(row["value"]) for row in batch)
+    again = json.loads(_uhebo(tmp_path, "suggest", "lab.db", "-n", "2", "--json"))
+    assert [suggestion["number"] for suggestion in again] == [8, 9]
+    found = json.loads(_uhebo(tmp_path, "diagnose", "lab.db", "--json"))
+    assert found["verdict"] in ("trust", "caution", "do not trust")
+    _uhebo(tmp_path, "report", "lab.db", "-o", "report.html")
+    assert "temperature" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["batch.csv", "lab.db", "report.html", "space.toml"]
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """As a program: exit code 130 within seconds, the trials that were done are kept, the child is gone."""
+    script = tmp_path / "train.sh"
+    script.write_text('#!/bin/sh\nif [ "$UHEBO_TRIAL" = 2 ]; then echo $$ > pid; sleep 60; fi\necho 1.5\n')
+    script.chmod(0o755)
+    args = ["optimize", "--param", "x=float:0:1", "--json", "--", "./train.sh"]
+    command = [sys.executable, "-m", "uhebo.cli", *args]
+    with subprocess.Popen(command, cwd=tmp_path, env=_environment(), stdout=-1, stderr=-1, text=True) as process:
+        try:
+            until = time.monotonic() + 60
+            while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+                assert time.monotonic() < until
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130, err
+    assert json.loads(out)["trials"] == {"finished": 2, "failed": 1}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+# ---------------------------------------------------------------------------------------------------- examples
+
+
+def _prepare(shell: Shell, command: str) -> None:
+    """A folder in which the examples of one command make sense."""
+    shell.write("space.toml", "seed = 1\n[parameters]\nlr = [0.001, 0.1]\ndepth = [2, 12]\n")
+    shell.write("train.py", "def loss(lr, depth):\n    return (lr * 10 - 1) ** 2 + (depth - 6) ** 2\n")
+    script = shell.folder / "train.sh"
+    script.write_text('#!/bin/sh\necho "$2"\n')
+    script.chmod(0o755)
+    if command in ("create", "optimize", "uhebo"):
+        return
+    shell.write("known.csv", "lr,depth,value\n0.01,3,0.5\n0.02,9,0.7\n0.07,5,0.2\n")
+    shell.write("results.csv", "number,value\n5,0.4\n6,0.3\n")
+    shell("create", "lab.db", "--space", "space.toml")
+    shell("tell", "lab.db", "--csv", "known.csv")
+    shell("suggest", "lab.db", "-n", "4")
+
+
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A dashboard that is asked for its first page and then ended, instead of waited for."""
+    from urllib.request import urlopen
+
+    from uhebo.report.dashboard import Dashboard
+
+    pages: list[str] = []
+
+    def fetch(running: Dashboard) -> None:
+        with urlopen(running.url, timeout=20) as answer:
+            pages.append(answer.read().decode())
+
+    monkeypatch.setattr(Dashboard, "wait", fetch)
+    return pages
+
+
+def examples(help_text: str) -> list[list[str]]:
+    return [shlex.split(line)[2:] for line in help_text.splitlines() if line.strip().startswith("$ uhebo")]
+
+
+@pytest.mark.parametrize("command", ["uhebo", *COMMANDS])
+def test_every_example_in_help_runs(shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    help_text = shell("--help") if command == "uhebo" else shell(command, "--help")
+    found = examples(help_text)
+    assert found, f"{command} --help has no example"
+    pages = _no_waiting(monkeypatch)
+    _prepare(shell, command)
+    for args in found:
+        if command in ("create", "optimize"):
+            for file in ("lab.db", "study.db"):
+                (shell.folder / file).unlink(missing_ok=True)
+        if "--port" in args:
+            args[args.index("--port") + 1] = "0"  # the port of the example may be taken here
+        shell(*args)
+    assert bool(pages) == (command == "dashboard")
+
+
+def test_help_names_every_command(shell: Shell) -> None:
+    listed = re.findall(r"^  (\w+) {2,}\w", shell("--help").partition("Commands:")[2], re.M)
+    assert listed == COMMANDS
+
+
+# ---------------------------------------------------------------------------------------------------- the guide
+
+
+def _blocks(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
+
+
+def _run_line(shell: Shell, line: str) -> None:
+    command, _, target = line.removeprefix("$ ").partition(" > ")
+    out = shell(*shlex.split(command)[1:])
+    if target:
+        shell.write(target, out)
+
+
+def test_the_guide_runs_as_written(shell: Shell) -> None:
+    """Each block with `# file: name` is written, each line with `$ uhebo` is run, in order, in one folder."""
+    lines = 0
+    for language, block in _blocks(GUIDE.read_text(encoding="utf-8")):
+        if language == "console":
+            for line in filter(None, block.splitlines()):
+                _run_line(shell, line)
+                lines += 1
+        else:
+            first, _, content = block.partition("\n")
+            name = first.removeprefix("# file: ")
+            assert name != first, first
+            shell.write(name, content)
+            (shell.folder / name).chmod(0o755)
+    assert lines >= 15
+    assert shell.json("best", "lab.db")["value"] == 63.4
+    assert shell.json("status", "script.db")["trials"] == {"finished": 5}
+    with (shell.folder / "batch.csv").open(newline="") as file:
+        assert [row["number"] for row in csv.DictReader(file)] == ["6", "7", "8", "9"]
+
+
+def test_the_guides_space_table(shell: Shell) -> None:
+    """Every line in the table of parameters is one that a space file may have."""
+    rows = re.findall(r"^\| `(\w+ = .+?)` \|", GUIDE.read_text(encoding="utf-8"), re.M)
+    assert len(rows) == 6
+    shell.write("space.toml", "[parameters]\n" + "\n".join(rows))
+    made: dict[str, Any] = shell.json("create", "lab.db", "--space", "space.toml")
+    assert len(made["parameters"]) == 6
+    paragraph = GUIDE.read_text(encoding="utf-8").partition("`--param` says")[2].partition("\n\n")[0]
+    for option in re.findall(r"`(\w+=[\w.:,=-]+)`", paragraph):
+        shell("create", f"{option[:2]}.db".replace("=", "_"), "--param", option)
