@@ -1,0 +1,251 @@
+"""optuna-dashboard on this machine, with our diagnosis as the note of each study and our pictures beside it.
+
+The dashboard has no authentication: whoever reaches its port can read and delete every study. So it listens on
+loopback, answers only requests addressed to loopback (a page in a browser cannot reach it under another name), and
+listens elsewhere only when told to in so many words.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import optuna
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study
+
+from uhebo.diagnose import diagnose
+from uhebo.errors import UheboError
+from uhebo.report.files import ReportError, optional
+from uhebo.report.plots import figures
+from uhebo.report.text import clean, in_markdown, masked_url
+
+logger = logging.getLogger("uhebo")
+
+MOST_STUDIES = 10
+"""Studies that get a note and pictures at one start: the latest ones, each takes a moment."""
+CARD = 430
+"""Pixels: the height of a card in the dashboard, which cuts off what is taller."""
+NOTE_HEADING = "# Diagnosis by uhebo"
+"""What comes before this line in a note is the user's and stays."""
+NO_AUTHENTICATION = "the dashboard has no authentication: whoever reaches it can read, change and delete every study"
+
+LONGEST_LINE = 1_000_000
+_SQLITE = b"SQLite format 3\x00"
+_Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        logger.debug("dashboard: " + format, *args)
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """A running dashboard: its address, and how to wait for it or end it."""
+
+    server: WSGIServer
+    thread: threading.Thread
+
+    @property
+    def url(self) -> str:
+        host, port = str(self.server.server_address[0]), self.server.server_address[1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    def wait(self) -> None:
+        """Until it is stopped, or Ctrl-C."""
+        while self.thread.is_alive():
+            self.thread.join(0.5)
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def start_dashboard(
+    storage: str | Path | BaseStorage,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    *,
+    study_name: str | None = None,
+    allow_remote: bool = False,
+    block: bool = True,
+) -> Dashboard:
+    """Store diagnosis and pictures in the studies, then serve them until stopped.
+
+    Args:
+        storage: a storage, its URL, or an SQLite or journal file.
+        host: address to listen on; other than loopback needs `allow_remote=True`.
+        port: port to listen on; 0 takes a free one (`Dashboard.url` says which).
+        study_name: the study that gets a note and pictures; default the latest ten.
+        allow_remote: listen where other machines can reach it, although there is no authentication.
+        block: return when it is stopped; False returns at once, with the server in a thread.
+    """
+    local = is_loopback(host)
+    if not local and not allow_remote:
+        raise ReportError(
+            f"host {clean(host)!r} can be reached from other machines, and {NO_AUTHENTICATION}; "
+            "use 127.0.0.1 with an SSH tunnel, or allow it explicitly (allow_remote=True)"
+        )
+    if not local:
+        logger.warning("listening on %s: %s", clean(host), NO_AUTHENTICATION)
+    served = optional("optuna_dashboard", "dashboard")
+    opened = open_storage(storage)
+    annotate(opened, study_name)
+    app = served.wsgi(opened)
+    try:
+        kind = _Server6 if ":" in host else _Server
+        server = make_server(host, port, _guarded(app) if local else app, server_class=kind, handler_class=_Handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ReportError(
+            f"cannot listen on {clean(host)} port {port}: {reason}; choose another port (0 takes a free one)"
+        ) from error
+    thread = threading.Thread(target=server.serve_forever, name="uhebo-dashboard", daemon=True)
+    thread.start()
+    running = Dashboard(server, thread)
+    logger.info("dashboard at %s", running.url)
+    if block:
+        try:
+            running.wait()
+        except KeyboardInterrupt:
+            running.stop()
+    return running
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server on this host; an empty or unknown name counts as no."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _guarded(app: _Wsgi) -> _Wsgi:
+    """Refuse requests under a foreign name: a web page could have its own name resolve to this machine."""
+
+    def guarded(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        host = str(environ.get("HTTP_HOST", ""))
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        origin = str(environ.get("HTTP_ORIGIN", ""))
+        if is_loopback(name) and (not origin or origin == f"http://{host}"):
+            return app(environ, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
+        return [b"This dashboard answers this machine only.\n"]
+
+    return guarded
+
+
+def open_storage(storage: str | Path | BaseStorage) -> BaseStorage:
+    """The storage behind an object, a URL, or the path of an SQLite or journal file, which must exist."""
+    if isinstance(storage, BaseStorage):
+        return storage
+    where = str(storage)
+    try:
+        if "://" in where and not where.startswith("sqlite:"):
+            return optuna.storages.get_storage(where)
+        return _open_file(Path(where.partition("sqlite:///")[2] if where.startswith("sqlite:") else where))
+    except UheboError:
+        raise
+    except Exception as error:  # whatever a database driver raises: one line, without the password
+        raise ReportError(
+            f"cannot open the storage {masked_url(where)}: {clean(error, 300)}; check the address and that it is "
+            "an Optuna storage of this version"
+        ) from None
+
+
+def _open_file(path: Path) -> BaseStorage:
+    if not path.is_file():
+        raise ReportError(f"there is no storage file {path}; create a study first, or correct the path")
+    with path.open("rb") as file:
+        head = file.readline(LONGEST_LINE)
+    if not head.startswith(_SQLITE):
+        if head and not _is_record(head):
+            raise ReportError(f"{path} is neither an SQLite database nor an Optuna journal; give the file of a study")
+        return JournalStorage(JournalFileBackend(str(path)))
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
+    if not {"studies", "trials"} <= tables:
+        raise ReportError(f"{path} is an SQLite database but has no Optuna studies; give the file of a study")
+    return optuna.storages.RDBStorage(f"sqlite:///{path}")
+
+
+def _is_record(line: bytes) -> bool:
+    """Whether a line is one of Optuna's journal; Optuna itself passes over what it cannot read."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and "op_code" in record
+
+
+def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:
+    """Write note and pictures into the study of that name, or the latest ones; names of those that have them now.
+
+    What cannot be written (a read-only file, several objectives) is said in the log and does not stop the dashboard.
+    """
+    names = [study.study_name for study in storage.get_all_studies()]
+    if study_name is not None and study_name not in names:
+        raise ReportError(f"there is no study {clean(study_name)!r} in this storage; it has {[*map(clean, names)]}")
+    chosen = [study_name] if study_name is not None else names[-MOST_STUDIES:]
+    return [name for name in chosen if _annotated(storage, name)]
+
+
+def _annotated(storage: BaseStorage, name: str) -> bool:
+    try:
+        annotate_study(optuna.load_study(study_name=name, storage=storage))
+    except Exception as error:  # a dashboard without our part is better than none
+        logger.warning("study %r has no diagnosis in the dashboard: %s", clean(name), clean(error, 300))
+        return False
+    return True
+
+
+def annotate_study(study: Study) -> None:
+    """Our diagnosis into the study's note, behind what the user wrote there, and our pictures as its own plots."""
+    served = optional("optuna_dashboard", "dashboard")
+    diagnosis = diagnose(study)
+    old = served.get_note(study) or ""
+    kept = old.partition(NOTE_HEADING)[0].rstrip()
+    note = f"{kept}\n\n{note_of(diagnosis)}" if kept else note_of(diagnosis)
+    if note != old:
+        served.save_note(study, note)
+    for key, figure in figures(study, diagnosis).items():
+        figure.update_layout(height=CARD)
+        served.save_plotly_graph_object(study, figure, graph_object_id=f"uhebo-{key}")
+
+
+def note_of(diagnosis: Any) -> str:
+    """The diagnosis in Markdown."""
+    lines = [NOTE_HEADING, "", f"**{in_markdown(diagnosis.verdict.capitalize())}.** {in_markdown(diagnosis.headline)}"]
+    lines += ["", *(f"- {in_markdown(reason)}" for reason in diagnosis.reasons)]
+    lines += ["", f"**Next:** {in_markdown(diagnosis.next_action)}"]
+    for section in diagnosis.sections():
+        lines += ["", f"## {in_markdown(section.title)}", "", in_markdown(section.sentence)]
+        if section.rows:
+            lines += ["", _row(section.columns), "|" + " --- |" * len(section.columns), *map(_row, section.rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join(in_markdown(cell) for cell in cells) + " |"

@@ -1,0 +1,82 @@
+"""How every picture looks: one colour and one symbol for each role and each estimator, in light and in dark.
+
+The colours are from Okabe and Ito (2008), which colour-blind readers can tell apart, darkened where needed so that
+each has a contrast of at least 3:1 with the light and with the dark background. Symbols and dashes carry the same
+distinction without colour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uhebo.report.files import optional
+
+Figure = Any
+"""A `plotly.graph_objects.Figure`; Plotly is optional and has no type information."""
+
+ROLES = ("initial", "random", "model", "other")
+ROLE_NAMES = {"initial": "initial design", "random": "random point", "model": "model's point", "other": "other"}
+ROLE_COLOURS = {"initial": "#7f7f7f", "random": "#d55e00", "model": "#0077bb", "other": "#aa6fa0"}
+ROLE_SYMBOLS = {"initial": "circle-open", "random": "x-thin-open", "model": "circle", "other": "diamond-open"}
+
+ESTIMATOR_COLOURS = {"consistent": "#009e73", "map": "#cc6b97", "mle": "#d55e00", "hmc": "#0077bb"}
+ESTIMATOR_DASHES = {"consistent": "solid", "map": "dot", "mle": "dash", "hmc": "dashdot"}
+ESTIMATOR_NAMES = {"consistent": "consistent", "map": "MAP", "mle": "MLE", "hmc": "HMC"}
+
+MODEL, BAND = "#0077bb", "rgba(0,119,187,0.22)"
+GOOD, BAD, NEUTRAL = "#009e73", "#d55e00", "#7f7f7f"
+BEST = {"symbol": "star", "size": 15, "color": "#e69f00", "line": {"color": "#5c4000", "width": 1.2}}
+WORST_LINE, BEST_LINE = "#8f8f8f", "#c98500"
+SCALE = "Cividis"
+"""Colour scale that is even in lightness and the same to colour-blind readers."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+INK = {"light": "#1f2328", "dark": "#e6e8eb"}
+GRID = {"light": "#dfe3e8", "dark": "#3a3f47"}
+PAPER = {"light": "#ffffff", "dark": "#15181c"}
+
+
+def go() -> Any:
+    """`plotly.graph_objects`, or an error that says how to install it."""
+    return optional("plotly.graph_objects", "plot")
+
+
+def template(mode: str = "light") -> dict[str, Any]:
+    """A small Plotly template; nothing that depends on light or dark is set anywhere else."""
+    axis = {
+        "gridcolor": GRID[mode],
+        "linecolor": INK[mode],
+        "tickcolor": INK[mode],
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "automargin": True,
+        "title": {"standoff": 8},
+    }
+    return {
+        "layout": {
+            "font": {"family": FONT, "size": 13, "color": INK[mode]},
+            "title": {"x": 0.0, "xref": "paper", "y": 0.98, "yanchor": "top", "font": {"size": 16}},
+            "paper_bgcolor": PAPER[mode],
+            "plot_bgcolor": PAPER[mode],
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"bgcolor": PAPER[mode], "bordercolor": NEUTRAL, "font": {"color": INK[mode]}},
+            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0.0},
+            "coloraxis": {"colorbar": {"outlinewidth": 0}},
+            "hovermode": "closest",
+        }
+    }
+
+
+def blend(first: str, second: str, share: float) -> str:
+    """A colour between two, both as #rrggbb."""
+    pairs = ((int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def figure(traces: list[Any], *, height: int = 400, **layout: Any) -> Figure:
+    """A figure in our style: the caller gives traces and what is special about the layout."""
+    top = 56 if layout.get("showlegend", True) else 16
+    settings = {"template": template(), "height": height, "margin": {"l": 64, "r": 24, "t": top, "b": 56}}
+    return go().Figure(data=traces, layout={**settings, **layout})

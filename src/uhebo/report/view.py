@@ -1,0 +1,131 @@
+"""What the pictures are drawn from: the study read once, the surrogate fitted once, the parameters ranked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.diagnose.case import open_noise_prior
+from uhebo.diagnose.importance import rank_parameters
+from uhebo.errors import NumericalError
+from uhebo.estimate import map_estimate
+from uhebo.gp.domain import Array
+from uhebo.report.axes import ParameterAxis, axes_of
+from uhebo.space import SearchSpace
+from uhebo.strategy import History
+from uhebo.surrogate import Surrogate
+from uhebo.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
+
+LARGEST_FIT = 500
+"""Beyond so many finished trials the surrogate drawn is fitted to the best quarter of that and a spread of others."""
+MOST_POINTS = 1500
+"""Trials drawn in one picture; a browser slows down beyond."""
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """One study, and everything about it that more than one picture needs."""
+
+    study: Study
+
+    def __post_init__(self) -> None:
+        refuse_several_objectives(self.study)
+
+    @cached_property
+    def finished(self) -> list[FrozenTrial]:
+        """Finished trials with a finite value, by number."""
+        trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return sorted((t for t in trials if t.value is not None and math.isfinite(t.value)), key=lambda t: t.number)
+
+    @property
+    def maximise(self) -> bool:
+        return bool(self.study.direction == StudyDirection.MAXIMIZE)
+
+    @cached_property
+    def values(self) -> Array:
+        return np.array([t.value for t in self.finished], dtype=np.float64)
+
+    @cached_property
+    def best(self) -> FrozenTrial | None:
+        """The best finished trial, the first of equals."""
+        if not self.finished:
+            return None
+        return self.finished[int(self.values.argmax() if self.maximise else self.values.argmin())]
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        return SearchSpace.of(shared_space(self.study).distributions)
+
+    @cached_property
+    def axes(self) -> dict[str, ParameterAxis]:
+        return axes_of(self.space)
+
+    @cached_property
+    def history(self) -> History:
+        return read_history(self.study, self.space, 0)
+
+    @cached_property
+    def modelled(self) -> list[FrozenTrial]:
+        """Finished trials that lie in the space, as the surrogate and the slices need them."""
+        inside = self.space.contains_many([trial.params for trial in self.finished])
+        return [trial for trial, use in zip(self.finished, inside, strict=True) if use]
+
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """The surrogate drawn, under the prior of the diagnosis; None where there is nothing to fit."""
+        if not self.modelled or not self.space.names:
+            return None
+        data, prior = self.history.data, open_noise_prior(self.space.domain.dimension)
+        if len(data) <= LARGEST_FIT:
+            try:
+                return Surrogate.of(self.study, prior=prior)
+            except NumericalError:
+                return None
+        some = data.subset(self._spread(data.y))
+        fit = map_estimate(some, kernel="matern52", prior=prior, rng=np.random.default_rng(0))
+        return Surrogate(self.space, fit, 1.0 if self.maximise else -1.0)
+
+    @staticmethod
+    def _spread(y: Array) -> Array:
+        """Rows to fit to when there are too many: the best, and others at even distances in time."""
+        order = np.argsort(-y, kind="stable")
+        best, rest = order[: LARGEST_FIT // 4], np.sort(order[LARGEST_FIT // 4 :])
+        picked = rest[np.linspace(0, len(rest) - 1, LARGEST_FIT - len(best)).astype(int)]
+        return np.unique(np.concatenate([best, picked]))
+
+    @cached_property
+    def importance(self) -> dict[str, float]:
+        """Total effect of each parameter on the surrogate, largest first."""
+        if self.surrogate is None:
+            return {}
+        ranked = rank_parameters(self.space.names, self.surrogate.fit.posterior, np.random.default_rng(0))
+        return {row.name: row.total or 0.0 for row in ranked}
+
+    @property
+    def target(self) -> str:
+        """What the objective is called."""
+        names = self.study.metric_names
+        return names[0] if names else "value"
+
+
+def role_of(trial: FrozenTrial) -> str:
+    """Which part of a method proposed a trial; "other" for another sampler, or a point of the user's own."""
+    if "fixed_params" in trial.system_attrs:
+        return "other"
+    tags = trial.system_attrs.get(ATTRIBUTE)
+    role = tags.get("role") if isinstance(tags, Mapping) else None
+    return role if role in ("initial", "random", "model") else "other"
+
+
+def thinned(items: Sequence[Any], most: int = MOST_POINTS) -> list[Any]:
+    """At most so many of them, at even distances, the last always among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[int(i)] for i in np.linspace(0, len(items) - 1, most)]
