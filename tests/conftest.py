@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
+
+# Before NumPy is loaded: two workers with two BLAS threads each are many times slower than with one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import importlib
 import warnings
 from types import ModuleType
 

@@ -18,8 +18,8 @@ from optuna.trial import TrialState, create_trial
 
 from tests.conftest import require
 from uhebo import UHESampler
-from uhebo.diagnose import Diagnosis, Section, diagnose, lengthscale_history
-from uhebo.diagnose.prospects import chance_of_improvement
+from uhebo.diagnosis import Diagnosis, Section, diagnose, lengthscale_history
+from uhebo.diagnosis.prospects import chance_of_improvement
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Data, Posterior, Theta
 
@@ -417,7 +417,7 @@ def test_mixed_parameters_running_and_out_of_range_trials() -> None:
 
 
 def test_long_studies_are_sampled_with_the_best_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uhebo.diagnose.case.MOST_POINTS", 60)
+    monkeypatch.setattr("uhebo.diagnosis.case.MOST_POINTS", 60)
     X = np.random.default_rng(0).random((150, 2))
     y = np.sin(5 * X[:, 0]) + X[:, 1]
     found = diagnose(made(X, y), hmc=False)

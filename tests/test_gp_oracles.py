@@ -10,7 +10,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from tests.conftest import require
-from uhebo.gp import KERNELS, Data, Domain, KernelName, LogMarginalLikelihood, LogPosterior, Posterior, Theta, named_prior
+from uhebo.gp import (
+    KERNELS,
+    Data,
+    Domain,
+    KernelName,
+    LogMarginalLikelihood,
+    LogPosterior,
+    Posterior,
+    Theta,
+    named_prior,
+)
 from uhebo.gp.domain import Array
 from uhebo.gp.kernels import shape, squared_distance
 from uhebo.gp.likelihood import BATCH_SIZE
@@ -33,7 +43,9 @@ def likelihood(data: Data, kernel: KernelName) -> LogMarginalLikelihood:
 
 def sklearn_model(kernel: KernelName, theta: Theta) -> Any:
     stationary = RBF(theta.ell) if kernel == "se" else Matern(theta.ell, nu=2.5 if kernel == "matern52" else 1.5)
-    return GaussianProcessRegressor(ConstantKernel(theta.v) * stationary + WhiteKernel(theta.s2), alpha=0, optimizer=None)
+    return GaussianProcessRegressor(
+        ConstantKernel(theta.v) * stationary + WhiteKernel(theta.s2), alpha=0, optimizer=None
+    )
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -131,10 +143,13 @@ def test_fisher_information_is_the_mean_curvature() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((25, 2))
     theta = np.log([0.4, 0.7, 1.2, 0.1])
-    covariance = 1.2 * shape("matern52", squared_distance(X, X, np.array([0.4, 0.7]), Domain.cube(2))) + 0.1 * np.eye(25)
-    scores = []
-    for y in rng.multivariate_normal(np.zeros(25), covariance, 4000):
-        scores.append(LogMarginalLikelihood([(X, y)], "matern52", Domain.cube(2))(theta[None])[1][0])
+    covariance = 1.2 * shape("matern52", squared_distance(X, X, np.array([0.4, 0.7]), Domain.cube(2))) + 0.1 * np.eye(
+        25
+    )
+    scores = [
+        LogMarginalLikelihood([(X, y)], "matern52", Domain.cube(2))(theta[None])[1][0]
+        for y in rng.multivariate_normal(np.zeros(25), covariance, 4000)
+    ]
     expected = LogMarginalLikelihood([(X, np.zeros(25))], "matern52", Domain.cube(2)).fisher(theta[None])[0]
     np.testing.assert_allclose(np.cov(np.array(scores).T), expected, rtol=0.12, atol=0.12)
 

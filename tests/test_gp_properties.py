@@ -58,9 +58,7 @@ def test_order_of_the_data_does_not_matter(domain: Domain, seed: int, kernel: Ke
         strict=True,
     ):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    values = [
-        LogMarginalLikelihood([(d.X, d.y)], kernel, domain)(theta.to_log()[None])[0][0] for d in (data, shuffled)
-    ]
+    values = [LogMarginalLikelihood([(d.X, d.y)], kernel, domain)(theta.to_log()[None])[0][0] for d in (data, shuffled)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-7, atol=1e-6)
 
 

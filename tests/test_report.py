@@ -25,7 +25,7 @@ from optuna.trial import TrialState, create_trial
 import uhebo
 from tests import browser
 from tests.conftest import require
-from uhebo.diagnose import diagnose
+from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.report import figures, masked_url, safe_file_name, theme, write_report
 from uhebo.report.files import MissingExtraError, ReportError

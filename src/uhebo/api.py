@@ -25,7 +25,7 @@ from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
 
 if TYPE_CHECKING:
-    from uhebo.diagnose import Diagnosis
+    from uhebo.diagnosis import Diagnosis
 
 Objective = Callable[..., float]
 Callback = Callable[[Study, FrozenTrial], None]
@@ -86,7 +86,7 @@ class Result:
 
     def diagnose(self) -> Diagnosis:
         """Can this surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""
-        from uhebo.diagnose import diagnose
+        from uhebo.diagnosis import diagnose
 
         return diagnose(self.study)
 

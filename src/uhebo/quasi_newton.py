@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], tuple[Array, Array]]
-Selection = slice | NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -60,47 +59,39 @@ def minimise(
     """
     x = _project(np.array(starts, dtype=np.float64, ndmin=2), low, high)
     value, gradient = function(x)
+    unusable = ~(np.isfinite(value) & np.isfinite(gradient).all(axis=1))
+    value, gradient = np.where(unusable, np.inf, value), np.where(unusable[:, None], 0.0, gradient)
     rounds, p = 1, x.shape[1]
     result = Minima(x.copy(), value.copy(), np.zeros(len(x), dtype=bool), np.zeros((len(x), p, p)), rounds)
     # The state holds the rows still running and nothing else; `row` says which of the starts each of them is.
     state = _Rows.start(x, value, gradient, first_step if hessian is None else max_step, hessian)
-    state = state.without(_is_flat(state, low, high, gradient_tolerance), result)
-    if len(state.row):
-        state.aim(slice(None), low, high, max_step)
+    flat = state.aim(low, high, gradient_tolerance)
+    result.converged[flat & ~unusable] = True
+    state = state.without(flat, result)
     while len(state.row) and rounds < max_rounds:
-        trial = _project(state.x + state.length[:, None] * state.step, low, high)
-        moved = trial - state.x
+        trial, moved, expected = state.propose(low, high)
         new_value, new_gradient = function(trial)
         rounds += 1
-        expected = (state.gradient * moved).sum(axis=1)
         gain = state.value - new_value
-        accepted = (gain >= -1e-4 * expected) & (expected < 0.0)
-        every = bool(accepted.all())
-        done = np.zeros(len(accepted), dtype=bool)
-        if every or accepted.any():
-            won: Selection = slice(None) if every else np.flatnonzero(accepted)
-            state.bend(won, moved[won], new_gradient[won] - state.gradient[won])
-            state.x[won], state.value[won], state.gradient[won] = trial[won], new_value[won], new_gradient[won]
-            relative = gain[won] / np.maximum(1.0, np.abs(new_value[won]))
-            state.slow[won] = np.where(relative <= value_tolerance, state.slow[won] + 1, 0)
-            done = accepted & (_is_flat(state, low, high, gradient_tolerance) | (state.slow >= 2))
-            if race_tolerance is not None:
-                state.trailing[won] = np.where(relative <= race_tolerance, state.trailing[won] + 1, 0)
-                done |= (state.trailing >= 2) & (state.value > result.value.min()) & (state.value > state.value.min())
-            state.aim(won, low, high, max_step)
-        if not every:
-            lost = np.flatnonzero(~accepted)
-            # Minimiser of the parabola through value, slope and trial value; kept within [0.1, 0.5] of the old length.
-            slope = expected[lost]
-            shrink = slope / (2.0 * np.minimum(gain[lost] + slope, -1e-300))
-            state.length[lost] *= np.minimum(np.maximum(np.where(slope < 0.0, shrink, 0.5), 0.1), 0.5)
-            longest = np.abs(state.step[lost]).max(axis=1) * state.length[lost]
-            at_noise = -slope <= value_tolerance * np.maximum(1.0, np.abs(state.value[lost]))
-            # No improvement is to be had at the precision asked for: that is convergence, not failure.
-            done[lost] = (longest < 1e-9) | at_noise
-        if done.any():
-            state = state.without(done, result)
-    state.without(np.zeros(len(state.row), dtype=bool), result, keep_all=True)
+        accepted = gain >= -1e-4 * expected
+        done = behind = np.zeros(len(accepted), dtype=bool)
+        if not accepted.all():
+            done = state.shorten(~accepted, gain, expected, value_tolerance)
+        if accepted.any():
+            state.move(accepted, trial, moved, new_value, new_gradient)
+            relative = gain / np.maximum(1.0, np.abs(state.value))
+            state.slow = np.where(accepted, (state.slow + 1) * (relative <= value_tolerance), state.slow)
+            state.limit[accepted] = max_step
+            flat = state.aim(low, high, gradient_tolerance)
+            done = done | (accepted & (flat | (state.slow >= 2)))
+            if race_tolerance is not None and len(result.value) > 1:
+                state.trailing = np.where(accepted, (state.trailing + 1) * (relative <= race_tolerance), state.trailing)
+                leader = min(state.value.min(), result.value.min())
+                behind = accepted & ~done & (state.trailing >= 2) & (state.value > leader)
+        if done.any() or behind.any():
+            result.converged[state.row[done]] = True
+            state = state.without(done | behind, result)
+    state.without(np.ones(len(state.row), dtype=bool), result)
     return replace(result, rounds=rounds)
 
 
@@ -114,6 +105,8 @@ class _Rows:
     gradient: Array
     hessian: Array
     step: Array
+    slope: Array
+    """Directional derivative along the step; negative."""
     length: Array
     limit: Array
     """Largest component the next step may have."""
@@ -134,6 +127,7 @@ class _Rows:
             gradient=gradient,
             hessian=np.repeat(np.eye(p)[None], rows, axis=0) if hessian is None else hessian.copy(),
             step=np.zeros_like(x),
+            slope=np.zeros(rows),
             length=np.ones(rows),
             limit=np.full(rows, first_step),
             fresh=np.full(rows, hessian is None),
@@ -141,56 +135,117 @@ class _Rows:
             trailing=np.zeros(rows, dtype=np.int64),
         )
 
-    def without(self, done: NDArray[np.bool_], result: Minima, keep_all: bool = False) -> _Rows:
-        """Write the finished rows (or, at the end, all) to `result` and keep the others."""
-        leaving = slice(None) if keep_all else done
-        result.x[self.row[leaving]] = self.x[leaving]
-        result.value[self.row[leaving]] = self.value[leaving]
-        result.hessian[self.row[leaving]] = self.hessian[leaving]
-        result.converged[self.row[leaving]] = done[leaving]
-        if keep_all or not done.any():
+    def without(self, leaving: NDArray[np.bool_], result: Minima) -> _Rows:
+        """Write the rows that leave to `result` and keep the others."""
+        if not leaving.any():
             return self
-        return _Rows(**{entry.name: getattr(self, entry.name)[~done] for entry in fields(self)})
+        rows = self.row[leaving]
+        result.x[rows], result.value[rows], result.hessian[rows] = (
+            self.x[leaving],
+            self.value[leaving],
+            self.hessian[leaving],
+        )
+        return _Rows(**{entry.name: getattr(self, entry.name)[~leaving] for entry in fields(self)})
 
-    def aim(self, rows: Selection, low: Array, high: Array, max_step: float) -> None:
-        """Newton step in the free variables of the chosen rows."""
-        x, gradient = self.x[rows], self.gradient[rows]
-        held = ((x <= low) & (gradient > 0.0)) | ((x >= high) & (gradient < 0.0))
-        matrix, target = self.hessian[rows], -gradient
-        if held.any():
-            free = ~held
-            matrix = np.where(free[:, :, None] & free[:, None, :], matrix, 0.0)
-            diagonal = np.arange(x.shape[1])
-            matrix[:, diagonal, diagonal] += held
-            target = np.where(free, target, 0.0)
-        direction = np.linalg.solve(matrix, target[..., None])[..., 0]
-        uphill = (direction * target).sum(axis=1) <= 0.0
-        if uphill.any():
+    def propose(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        """Trial points on the box, how far they are, and the first-order change expected of them (negative)."""
+        trial = _project(self.x + self.length[:, None] * self.step, low, high)
+        moved = trial - self.x
+        expected = _dot(self.gradient, moved)
+        bent = expected > 0.1 * self.length * self.slope
+        if bent.any():
+            # The projection turned most of the descent away: go only as far as the first bound on the way.
+            ahead = np.where(self.step > 0.0, high - self.x, low - self.x)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                first = np.nanmin(np.where(self.step == 0.0, np.inf, ahead / self.step), axis=1)
+            self.length = np.where(bent, np.minimum(self.length, first), self.length)
+            trial = _project(self.x + self.length[:, None] * self.step, low, high)
+            moved = trial - self.x
+            expected = _dot(self.gradient, moved)
+        return trial, moved, expected
+
+    def shorten(self, rows: NDArray[np.bool_], gain: Array, expected: Array, tolerance: float) -> NDArray[np.bool_]:
+        """Make the step of these rows shorter; says for which of them there is no point in that."""
+        # Minimiser of the parabola through value, slope and trial value; kept within [0.1, 0.5] of the old length.
+        shrink = np.minimum(np.maximum(expected / (2.0 * np.fmin(gain + expected, -1e-300)), 0.1), 0.5)
+        self.length[rows] *= shrink[rows]
+        longest = np.abs(self.step).max(axis=1) * self.length
+        at_noise = -expected <= tolerance * np.maximum(1.0, np.abs(self.value))
+        # No improvement is to be had at the precision asked for: that is convergence, not failure.
+        return np.asarray(rows & (at_noise | (longest < 1e-9)))
+
+    def move(self, rows: NDArray[np.bool_], trial: Array, moved: Array, value: Array, gradient: Array) -> None:
+        """Take these rows to their trial points and update their BFGS matrices; the others have moved by nothing."""
+        change = gradient - self.gradient
+        if rows.all():
+            self.x, self.value, self.gradient = trial, value, gradient
+            self.length = np.ones(len(rows))
+        else:
+            column = rows[:, None]
+            moved, change = np.where(column, moved, 0.0), np.where(column, change, 0.0)
+            self.x, self.gradient = np.where(column, trial, self.x), np.where(column, gradient, self.gradient)
+            self.value, self.length = np.where(rows, value, self.value), np.where(rows, 1.0, self.length)
+        self.bend(moved, change)
+
+    def bend(self, s: Array, y: Array) -> None:
+        """Damped BFGS update; the first one of a row rescales the identity (Shanno & Phua 1978)."""
+        s_y = _dot(s, y)
+        if self.fresh.any():
+            first = self.fresh & (s_y != 0.0)
+            ratio = np.where(first & (s_y > 0.0), _dot(y, y) / np.maximum(s_y, 1e-300), 1.0)
+            self.hessian *= np.minimum(np.maximum(ratio, 1e-8), 1e12)[:, None, None]
+            self.fresh &= ~first
+        b_s = (self.hessian @ s[:, :, None])[:, :, 0]
+        s_b_s = _dot(s, b_s)
+        weak = s_y < 0.2 * s_b_s
+        if weak.any():
+            damping = np.where(weak, 0.8 * s_b_s / np.maximum(s_b_s - s_y, 1e-300), 1.0)[:, None]
+            y = damping * y + (1.0 - damping) * b_s
+            s_y = _dot(s, y)
+        # The floors let the terms vanish where a step was so short that its curvature is rounding error.
+        y = y / np.sqrt(np.maximum(s_y, 1e-30))[:, None]
+        b_s /= np.sqrt(np.maximum(s_b_s, 1e-30))[:, None]
+        self.hessian += y[:, :, None] * y[:, None, :]
+        self.hessian -= b_s[:, :, None] * b_s[:, None, :]
+
+    def aim(self, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
+        """Newton steps in the free variables; says which rows are stationary points already.
+
+        A row that did not move gets the step it had.
+        """
+        at_low, at_high = self.x <= low, self.x >= high
+        held = (at_low & (self.gradient > 0.0)) | (at_high & (self.gradient < 0.0))
+        target = np.where(held, 0.0, -self.gradient)
+        direction = _newton(self.hessian, target, held)
+        outward = (at_low & (direction < 0.0)) | (at_high & (direction > 0.0))
+        if outward.any():
+            # Coupled to the others, these would leave the box although their own gradient points inward.
+            direction = _newton(self.hessian, np.where(outward, 0.0, target), held | outward)
+        slope = -_dot(direction, target)
+        if not slope.max() < 0.0:
+            uphill = ~(slope < 0.0)
             direction[uphill] = target[uphill]
-        largest = np.maximum(np.abs(direction).max(axis=1), 1e-300)
-        direction *= np.minimum(1.0, self.limit[rows] / largest)[:, None]
-        self.step[rows] = direction
-        self.length[rows] = 1.0
-        self.limit[rows] = max_step
+            slope = -_dot(direction, target)
+        largest = np.abs(direction).max(axis=1)
+        if (largest > self.limit).any():
+            shorten = np.minimum(1.0, self.limit / np.maximum(largest, 1e-300))
+            direction *= shorten[:, None]
+            slope *= shorten
+        self.step, self.slope = direction, slope
+        return np.asarray(np.abs(target).max(axis=1) <= tolerance)
 
-    def bend(self, rows: Selection, s: Array, y: Array) -> None:
-        """Damped BFGS update of the chosen rows; the first one rescales the identity (Shanno & Phua 1978)."""
-        sy = (s * y).sum(axis=1)
-        hessian = self.hessian[rows]
-        fresh = self.fresh[rows]
-        if fresh.any():
-            ratio = np.where(sy > 0.0, (y * y).sum(axis=1) / np.maximum(sy, 1e-300), 1.0)
-            scale = np.where(fresh, np.minimum(np.maximum(ratio, 1e-8), 1e12), 1.0)
-            hessian = hessian * scale[:, None, None]
-            self.fresh[rows] = False
-        b_s = (hessian @ s[:, :, None])[:, :, 0]
-        s_b_s = np.maximum((s * b_s).sum(axis=1), 1e-300)
-        damping = np.where(sy < 0.2 * s_b_s, 0.8 * s_b_s / np.maximum(s_b_s - sy, 1e-300), 1.0)[:, None]
-        y = damping * y + (1.0 - damping) * b_s
-        s_y = np.maximum((s * y).sum(axis=1), 1e-300)
-        b_s /= np.sqrt(s_b_s)[:, None]
-        y /= np.sqrt(s_y)[:, None]
-        self.hessian[rows] = hessian + (y[:, :, None] * y[:, None, :] - b_s[:, :, None] * b_s[:, None, :])
+
+def _newton(hessian: Array, target: Array, held: NDArray[np.bool_]) -> Array:
+    """Solution of hessian · direction = target in the variables not held; `target` where there is none."""
+    if held.any():
+        free = ~held
+        hessian = np.where(free[:, :, None] & free[:, None, :], hessian, 0.0)
+        diagonal = np.arange(held.shape[1])
+        hessian[:, diagonal, diagonal] += held
+    try:
+        return np.asarray(np.linalg.solve(hessian, target[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        return target.copy()
 
 
 def _project(x: Array, low: Array, high: Array) -> Array:
@@ -198,7 +253,6 @@ def _project(x: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.minimum(np.maximum(x, low), high))
 
 
-def _is_flat(state: _Rows, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Rows whose step x -> project(x - gradient) is zero up to the tolerance: constrained stationary points."""
-    change = _project(state.x - state.gradient, low, high) - state.x
-    return np.asarray(np.abs(change).max(axis=1) <= tolerance)
+def _dot(a: Array, b: Array) -> Array:
+    """Inner products of the rows."""
+    return np.asarray((a * b).sum(axis=1))

@@ -42,6 +42,8 @@ logger = logging.getLogger("uhebo")
 ATTRIBUTE_LIMIT = 2000
 """Characters; SQL storages take about this many in one system attribute."""
 INITIAL_PER_DIMENSION = 3
+RECONSIDERED = 5
+"""So often a suggestion is made anew because another worker took the point while it was worked out."""
 
 
 class UHESampler(BaseSampler):
@@ -125,14 +127,24 @@ class UHESampler(BaseSampler):
         if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
         self._say_what_is_odd(study)
-        history = read_history(study, space, self._n_initial(space), leave_out=trial.number)
-        slot = history.next_slot(trial.number)
+        step = self._step(study, trial, space)
+        slot = step.slot
         if slot.initial:
             self._record(study, trial, {"role": "initial", "t": 0})
-            return {}
-        proposal = self._propose(Step(history, self._settings_for(space), slot))
+            # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
+            return space.decode(step.random().x) if self._settings.deterministic and space.size < math.inf else {}
+        proposal = self._propose(step)
+        for _ in range(RECONSIDERED):
+            if not _just_taken(study, trial, step, space.decode(proposal.x)):
+                break
+            step = replace(self._step(study, trial, space), slot=slot)
+            proposal = self._propose(step)
         self._record(study, trial, {**proposal.tags, "t": slot.t})
         return space.decode(proposal.x)
+
+    def _step(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Step:
+        history = read_history(study, space, self._n_initial(space), leave_out=trial.number)
+        return Step(history, self._settings_for(space), history.next_slot(trial.number))
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
@@ -178,6 +190,16 @@ class UHESampler(BaseSampler):
         if key not in self._said:
             self._said.add(key)
             logger.warning(message)
+
+
+def _just_taken(study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any]) -> bool:
+    """Whether a trial that had no point yet when the step was read has this one now, or what it has of it so far."""
+    settled = {t.number for t in step.history.trials if t.x is not None or t.state != "running"} | {trial.number}
+    return any(
+        t.params and all(params.get(name, value) == value for name, value in t.params.items())
+        for t in study.get_trials(deepcopy=False)
+        if t.number not in settled
+    )
 
 
 def _checked_count(name: str, value: int | None, least: int) -> int | None:

@@ -16,6 +16,8 @@ from uhebo.gp.domain import Array
 from uhebo.space import SearchSpace
 from uhebo.trial_log import read_history, shared_space
 
+LARGEST = float(np.finfo(np.float64).max)
+
 
 @dataclass(frozen=True)
 class Surrogate:
@@ -47,4 +49,6 @@ class Surrogate:
     def _natural(self, rows: Array) -> tuple[Array, Array]:
         data = self.fit.posterior.data
         mean, variance = self.fit.posterior.predict(rows)
-        return self.sign * (data.location + data.scale * mean), data.scale * np.sqrt(variance)
+        with np.errstate(over="ignore"):  # values near the largest double have deviations beyond it
+            mean, deviation = self.sign * (data.location + data.scale * mean), data.scale * np.sqrt(variance)
+        return np.clip(mean, -LARGEST, LARGEST), np.minimum(deviation, LARGEST)

@@ -63,7 +63,8 @@ def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out:
     read = []
     for trial, use, value in zip(trials, inside, oriented_values(study, trials), strict=True):
         fixed = "fixed_params" in trial.system_attrs
-        tags = {} if fixed else trial.system_attrs.get(ATTRIBUTE, {})
+        tags = trial.system_attrs.get(ATTRIBUTE, {})
+        tags = {} if fixed or not isinstance(tags, dict) else tags
         running = trial.state == TrialState.RUNNING
         state: State = "running" if running else "failed" if value is None else "finished"
         ours = not fixed and (bool(tags) or running)

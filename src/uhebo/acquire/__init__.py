@@ -1,7 +1,7 @@
 """Acquisition functions and their maximiser."""
 
 from uhebo.acquire.functions import ACQUISITIONS, Surface, check_acquisition, surface, with_pending
-from uhebo.acquire.maximise import Search, maximise, maximise_sample
+from uhebo.acquire.maximise import Search, maximise, maximise_sample, random_point
 
 __all__ = [
     "ACQUISITIONS",
@@ -10,6 +10,7 @@ __all__ = [
     "check_acquisition",
     "maximise",
     "maximise_sample",
+    "random_point",
     "surface",
     "with_pending",
 ]

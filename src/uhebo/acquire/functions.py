@@ -84,9 +84,8 @@ def log_pi(best: float) -> Scalar:
 
     def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
         u = (mean - best) / deviation
-        log_value = log_ndtr(u)
-        q = np.exp(-0.5 * u * u - math.log(ROOT_2PI) - log_value)
-        return log_value, q / deviation, -u * q / deviation
+        q = math.sqrt(2.0 / math.pi) / erfcx(-u / math.sqrt(2.0))  # as a quotient of exponentials it would cancel
+        return log_ndtr(u), q / deviation, -u * q / deviation
 
     return value
 

@@ -47,9 +47,9 @@ def maximise(surface: Surface, search: Search, rng: Rng) -> Array:
     if space.size <= ENUMERATED:
         points = all_points(space)
         return _first_free(points, surface(points), search)
-    candidates = space.snap(np.concatenate([_uniform(space, rng), _cloud(surface.posteriors, search, rng)]))
+    candidates = space.snap(np.concatenate([_candidates(space, rng), _cloud(surface.posteriors, search, rng)]))
     values = surface(candidates)
-    climbers = candidates[_spread_best(candidates, values)]
+    climbers = candidates[_spread_best(candidates, values, surface.posteriors[0].theta.ell)]
     climbed = _improve(surface, space, climbers)
     points = np.concatenate([climbed, candidates])
     return _first_free(points, np.concatenate([surface(climbed), values]), search)
@@ -59,12 +59,22 @@ def maximise_sample(posterior: Posterior, search: Search, rng: Rng) -> Array:
     """Thompson sampling: the maximiser of one joint sample of the posterior over candidates."""
     space = search.space
     if space.size <= ENUMERATED:
-        points = all_points(space)
+        points = _free(all_points(space), search)
         points = points[rng.permutation(len(points))[:THOMPSON_CANDIDATES]]
     else:
         cloud = _cloud([posterior], search, rng)
         points = space.snap(np.concatenate([_uniform(space, rng)[: THOMPSON_CANDIDATES - len(cloud)], cloud]))
     return _first_free(points, posterior.sample(points, rng)[0], search)
+
+
+def random_point(search: Search, rng: Rng) -> Array:
+    """A uniform point, one that is not taken if there is any."""
+    space = search.space
+    point = space.snap(space.domain.uniform(rng, 1))
+    if not len(search.taken):
+        return np.asarray(point[0])
+    others = rng.permutation(all_points(space)) if space.size <= ENUMERATED else space.snap(_uniform(space, rng))
+    return np.asarray(_free(np.concatenate([point, others]), search)[0])
 
 
 def all_points(space: SearchSpace) -> Array:
@@ -75,6 +85,17 @@ def all_points(space: SearchSpace) -> Array:
 
 def _uniform(space: SearchSpace, rng: Rng) -> Array:
     return space.domain.uniform(rng, CANDIDATES + CANDIDATES_PER_DIMENSION * space.domain.dimension)
+
+
+def _candidates(space: SearchSpace, rng: Rng) -> Array:
+    """Uniform points, of every eighth about half the numeric columns moved to the nearer bound.
+
+    Far from all data the deviation is largest in the corners, and a uniform point is hardly ever near one.
+    """
+    points, numeric = _uniform(space, rng), space.domain.numeric
+    moved = points[::8, numeric]
+    points[::8, numeric] = np.where(rng.random(moved.shape) < 0.5, np.rint(moved), moved)
+    return points
 
 
 def _cloud(posteriors: Sequence[Posterior], search: Search, rng: Rng) -> Array:
@@ -94,11 +115,12 @@ def _cloud(posteriors: Sequence[Posterior], search: Search, rng: Rng) -> Array:
     return points
 
 
-def _spread_best(points: Array, values: Array) -> NDArray[np.intp]:
-    """Indices of the `CLIMBERS` best points that are not almost the same point."""
+def _spread_best(points: Array, values: Array, ell: Array) -> NDArray[np.intp]:
+    """Indices of the `CLIMBERS` best points that are not near each other: they should not all climb one hill."""
+    near = np.minimum(0.1, 0.25 * ell)
     chosen: list[int] = []
     for index in np.argsort(-values, kind="stable")[: 16 * CLIMBERS]:
-        if all(np.abs(points[index] - points[other]).max() > 0.02 for other in chosen):
+        if all((np.abs(points[index] - points[other]) > near).any() for other in chosen):
             chosen.append(int(index))
             if len(chosen) == CLIMBERS:
                 break
@@ -160,13 +182,16 @@ def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
     return point
 
 
+def _free(points: Array, search: Search) -> Array:
+    """The points that are not taken, in order; all of them where every one is (a repeat cannot be avoided)."""
+    if not len(search.taken):
+        return points
+    # Rounded: a parameter that went to the user and back may return with another last digit.
+    taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
+    free = np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0])
+    return points[free] if free.any() else points
+
+
 def _first_free(points: Array, values: Array, search: Search) -> Array:
-    """The best point that is not taken; the best point of all where every one is (a repeat cannot be avoided)."""
-    order = np.argsort(-values, kind="stable")
-    if len(search.taken):
-        # Rounded: a parameter that went to the user and back may return with another last digit.
-        taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
-        for index, row in zip(order, np.round(points[order], 12) + 0.0, strict=True):
-            if row.tobytes() not in taken:
-                return np.asarray(points[index])
-    return np.asarray(points[order[0]])
+    """The best point that is not taken."""
+    return np.asarray(_free(points[np.argsort(-values, kind="stable")], search)[0])

@@ -91,7 +91,7 @@ def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: 
       $ uhebo diagnose lab.db
     """
     from uhebo.cli.storage import study_at
-    from uhebo.diagnose import diagnose as examine
+    from uhebo.diagnosis import diagnose as examine
 
     with study_at(file, study) as loaded:
         found = examine(loaded)

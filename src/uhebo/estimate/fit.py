@@ -5,8 +5,8 @@ An estimator is a plain function
     estimator(data, *, kernel, prior, rng, warm=None) -> Fit
 
 `mle`, `map` and `consistent` differ in the loss only; all climb it with the same multi-start search. The ladder of that
-search: the warm start, fresh starts, and where none of them has a finite likelihood a fixed moderate theta. Each rung
-taken is in the `Fit`.
+search: the warm start, fresh starts, and where none of them has a finite likelihood, or there are no data, a fixed
+moderate theta. Each rung taken is in the `Fit`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ from uhebo.threads import single_threaded
 FRESH_STARTS = 3
 MAX_ROUNDS = 100
 ROUGH_ROUNDS = 40
+STEP_GAIN = 1e-4
+"""A climb ends when two successive steps gain less than about this many nats (the likelihood is of the order of n)."""
+RIVAL = 3.0
+"""Nats on a screen of `BATCH_SIZE` points within which two ends may change places on the full loss."""
 FALLBACK_THETA = (0.3, 1.0, 1e-2)
 """ell, v, s2 where nothing could be fitted: smooth, of unit variance, a little noise."""
 
@@ -106,13 +110,14 @@ def mle_estimate(
     data: Data,
     *,
     kernel: KernelName = "matern52",
-    prior: Prior | str = "flat",  # noqa: ARG001  (part of the calling convention; a likelihood has no prior)
+    prior: Prior | str = "flat",
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
 ) -> Fit:
-    """Maximise the log marginal likelihood of theta given `data`."""
-    return fit_loss("mle", data, data.X, data.y, kernel=kernel, prior="flat", rng=rng, warm=warm, starts=starts)
+    """Maximise the log marginal likelihood of theta given `data`; of a prior only the box is used."""
+    flat = named_prior(prior, data.dimension).flattened()
+    return fit_loss("mle", data, data.X, data.y, kernel=kernel, prior=flat, rng=rng, warm=warm, starts=starts)
 
 
 @single_threaded
@@ -137,7 +142,13 @@ def fit_loss(
     """
     if starts < 0 or (starts == 0 and warm is None):
         raise InvalidInputError(f"starts={starts} without a warm start leaves nothing to begin from; use starts >= 1")
+    if warm is not None and len(warm.ell) != data.dimension:
+        raise InvalidInputError(f"warm has {len(warm.ell)} lengthscales, the data have {data.dimension} columns")
+    if block_size is not None and block_size < 1:
+        raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
     prior = named_prior(prior, data.dimension)
+    if not len(data):
+        return without_data(name, data, kernel, prior)
     order = rng.permutation(len(y))
     X, y = X[order], y[order]
     pieces = 1 if block_size is None else max(1, round(len(y) / block_size))
@@ -152,7 +163,7 @@ def fit_loss(
     climb = climb_from_many(
         LogPosterior(full, prior),
         None if screen is None else LogPosterior(screen, prior),
-        len(y) / BATCH_SIZE,
+        len(y),
         warm=None if warm is None else warm.to_log(),
         fresh=fresh_starts(data.dimension, starts, rng),
         low=low,
@@ -174,7 +185,7 @@ def fit_loss(
 def climb_from_many(
     full: LogPosterior,
     screen: LogPosterior | None,
-    size_ratio: float,
+    points: int,
     *,
     warm: Array | None,
     fresh: Array,
@@ -186,9 +197,10 @@ def climb_from_many(
     They race: once the going gets slow only the leader goes on, because the ridges of this loss are long and flat and
     following every start along its own would be most of the cost. With a `screen` (a smaller sample of the same loss)
     the fresh starts race on that, and the best of them, or the warm start, climbs `full`, with the curvature seen on
-    the screen scaled up by `size_ratio`.
+    the screen scaled up to the number of `points`.
     """
-    starts = fresh if warm is None else np.concatenate([warm[None], fresh])
+    fresh = np.clip(fresh, low, high)
+    starts = fresh if warm is None else np.concatenate([np.clip(warm, low, high)[None], fresh])
     count = len(starts)
     if screen is None or not len(fresh):
         hessian = curvature(full, starts)
@@ -203,9 +215,13 @@ def climb_from_many(
             race_tolerance=1e-3,
             hessian=curvature(screen, fresh),
         )
-        starts = np.clip(rough.x if warm is None else np.concatenate([warm[None], rough.x]), low, high)
-        starts = starts[[int(np.argmax(full(starts)[0]))]]
-        hessian = rough.hessian[[int(np.argmin(rough.value))]] * size_ratio
+        first = int(np.argmin(rough.value))
+        # Ends that are plainly worse, or the same one again, need no evaluation of the full loss to be ruled out.
+        rivals = (rough.value < rough.value[first] + RIVAL) & (np.abs(rough.x - rough.x[first]).max(axis=1) > 0.3)
+        starts = np.concatenate([starts[: count - len(fresh)], rough.x[[first]], rough.x[rivals]])
+        if len(starts) > 1:
+            starts = starts[[int(np.argmax(full(starts)[0]))]]
+        hessian = rough.hessian[[first]] * (points / BATCH_SIZE)
     result = minimise(
         _negative(full),
         starts,
@@ -213,7 +229,7 @@ def climb_from_many(
         high,
         max_rounds=MAX_ROUNDS,
         gradient_tolerance=1e-3,
-        value_tolerance=3e-7,
+        value_tolerance=max(STEP_GAIN / points, 1e-6),
         race_tolerance=1e-3,
         hessian=hessian,
     )
@@ -221,8 +237,20 @@ def climb_from_many(
     value = -float(result.value[best])
     if value > FAILED:
         return Climb(result.x[best], value, bool(result.converged[best]), count, None)
-    moderate = np.clip(np.log([FALLBACK_THETA[0]] * (len(low) - 2) + list(FALLBACK_THETA[1:])), low, high)
+    moderate = moderate_theta(low, high)
     return Climb(moderate, float(full(moderate[None])[0][0]), False, count, "moderate theta")
+
+
+def moderate_theta(low: Array, high: Array) -> Array:
+    """`FALLBACK_THETA` in logarithms, within the box."""
+    return np.asarray(np.clip(np.log([FALLBACK_THETA[0]] * (len(low) - 2) + list(FALLBACK_THETA[1:])), low, high))
+
+
+def without_data(name: str, data: Data, kernel: KernelName, prior: Prior) -> Fit:
+    """What any estimator says before the first observation: the moderate theta, and that nothing was fitted."""
+    low, high = prior.bounds(data.dimension)
+    posterior = Posterior.of(data, Theta.from_log(moderate_theta(low, high)), kernel)
+    return Fit(name, prior.name, (posterior,), 0.0, False, 0, 0, 0, fallback="no data")
 
 
 def curvature(target: LogPosterior, log_theta: Array) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,10 @@ from uhebo.gp.domain import Array, Domain
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """A spread below this share of the largest |y| is rounding, not signal."""
-TINY = 1e-290
-"""A spread below this cannot be divided by without leaving the normal floating-point range."""
+TINY = 1e-305
+"""A spread below this cannot be multiplied back without leaving the normal floating-point range."""
+FARTHEST = 1e100
+"""Inputs belong in the unit cube; beyond this their squared distances would overflow."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class Data:
     @classmethod
     def of(cls, X: ArrayLike, y: ArrayLike, domain: Domain | None = None) -> Data:
         """Check the shapes and values and standardise `y`; larger y is better everywhere in the engine."""
-        inputs = np.array(X, dtype=np.float64, order="C", ndmin=2)
-        targets = np.array(y, dtype=np.float64).reshape(-1)
+        try:
+            inputs = np.array(X, dtype=np.float64, order="C", ndmin=2)
+            targets = np.array(y, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"X and y must be arrays of numbers: {error}") from error
         if inputs.ndim != 2 or len(inputs) != len(targets):
             raise InvalidInputError(
                 f"X has shape {inputs.shape} and y has {len(targets)} values; expected (n, d) and n"
@@ -45,6 +51,8 @@ class Data:
                 raise InvalidInputError(
                     f"{name} has a NaN or infinite entry, the first in row {bad[0][0]}; leave such observations out"
                 )
+        if inputs.size and np.abs(inputs).max() > FARTHEST:
+            raise InvalidInputError(f"X has an entry beyond {FARTHEST}; inputs are expected in the unit cube")
         standardised, location, scale = standardise(targets)
         return cls(inputs, standardised, domain, location, scale)
 
@@ -64,21 +72,21 @@ class Data:
 def standardise(y: Array) -> tuple[Array, float, float]:
     """(y - location) / scale with mean 0 and standard deviation 1, whatever the magnitude of y.
 
-    Neither sums nor squares of the raw values are formed: they overflow near 1e300. The first value is
-    subtracted before anything else, which is exact for a small signal on a large offset. Targets without spread
-    (constant, or apart by rounding only) get scale 1, so they stay where they are and the model explores.
+    The values are first brought to size 1 by a power of two, which is exact: sums and squares overflow near 1e300 and
+    vanish near 1e-300. Then the first value is subtracted, exact too for a small signal on a large offset. Targets
+    without spread (constant, or apart by rounding only) get scale 1 and become 0, so the model explores.
     """
     if len(y) == 0:
         return y.copy(), 0.0, 1.0
-    size = float(np.abs(y).max())
-    # Powers of two, so that both divisions are exact.
-    shrink = 2.0 ** max(0, int(np.ceil(np.log2(size))) - 1000) if size > 1.0 else 1.0
-    origin = float(y[0]) / shrink
-    offset = y / shrink - origin
+    size, exponent = math.frexp(float(np.abs(y).max()))
+    sized = np.ldexp(y, -exponent)
+    origin = float(sized[0])
+    offset = sized - origin
     spread = float(offset.max() - offset.min())
-    if spread <= max(ROUNDING * size / shrink, TINY):
-        location = float(np.clip(origin + offset.mean(), (y / shrink).min(), (y / shrink).max())) * shrink
-        return np.zeros_like(y), location, 1.0
+    if spread <= ROUNDING * size or spread <= math.ldexp(TINY, -exponent):
+        location = float(np.clip(origin + offset.mean(), sized.min(), sized.max()))
+        return np.zeros_like(y), math.ldexp(location, exponent), 1.0
     relative = offset / spread
     mean, deviation = float(relative.mean()), float(relative.std())
-    return (relative - mean) / deviation, (origin + mean * spread) * shrink, deviation * spread * shrink
+    location, scale = math.ldexp(origin + mean * spread, exponent), math.ldexp(deviation * spread, exponent)
+    return (relative - mean) / deviation, location, scale

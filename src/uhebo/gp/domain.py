@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.errors import InvalidInputError
+
 Array = NDArray[np.float64]
 Rng = np.random.Generator
 
@@ -17,6 +19,10 @@ class Domain:
     """One entry a column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
 
     categories: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(count < 0 for count in self.categories):
+            raise InvalidInputError(f"categories={self.categories}: expected 0 (numeric) or a number of categories")
 
     @classmethod
     def cube(cls, dimension: int) -> Domain:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Array, Domain
@@ -22,8 +21,8 @@ from uhebo.gp.domain import Array, Domain
 KernelName = Literal["matern52", "matern32", "se"]
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)
 FARTHEST = 100.0
-"""Exponents stop here: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in
-a Cholesky factorisation, which processors handle a hundred times slower."""
+"""Exponents stop here: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones
+in a Cholesky factorisation, which processors handle a hundred times slower."""
 
 
 def check_kernel(name: str) -> KernelName:
@@ -36,6 +35,8 @@ def check_kernel(name: str) -> KernelName:
 
 def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
     """r2 between the rows of `a` and of `b`, by differences, so that near-duplicates keep their distance."""
+    from scipy.spatial.distance import cdist  # here, because it would be a third of the time of `import uhebo`
+
     numeric = domain.numeric
     if len(numeric) == domain.dimension:
         r2: Array = cdist(a / ell, b / ell, "sqeuclidean")

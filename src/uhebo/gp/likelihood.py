@@ -25,7 +25,7 @@ from uhebo.gp.linalg import inverse_from_factor
 from uhebo.gp.priors import Prior
 
 BATCH_SIZE = 64
-STRIP = 64
+STRIP = 100
 FAILED = -1e15
 """Value of a likelihood whose matrix has no Cholesky factor: finite, so that a line search backs away from it."""
 
@@ -103,31 +103,30 @@ class _SmallBlock:
     def add(self, log_theta: Array, value: Array, gradient: Array) -> None:
         n, rows = len(self.y), len(log_theta)
         d = log_theta.shape[1] - 2
-        inverse_squares = np.exp(-2.0 * log_theta[:, :d])
-        signal, noise = np.exp(log_theta[:, d]), np.exp(log_theta[:, d + 1])
+        theta = np.exp(log_theta)
+        inverse_squares, signal, noise = theta[:, :d] ** -2.0, theta[:, d], theta[:, d + 1]
         matrices, slopes = shape_and_slope(self.kernel, inverse_squares @ self.squared)
         matrices *= signal[:, None]
         matrices[:, :: n + 1] += noise[:, None]
         cube = matrices.reshape(rows, n, n)
-        alphas = np.empty((rows, n))
-        traces = np.empty(rows)
+        alphas, pivots = np.empty((rows, n)), np.empty((rows, n))
         for row in range(rows):
-            solved = _factor_solve_invert(cube[row], self.y)
-            if solved is None:
+            if not _factor_solve_invert(cube[row], self.y, alphas[row], pivots[row]):
                 value[row] = np.nan
-                cube[row] = alphas[row] = traces[row] = 0.0
-                continue
-            alphas[row], half_log_det, traces[row] = solved
-            value[row] -= 0.5 * float(self.y @ alphas[row]) + half_log_det + 0.5 * n * math.log(2 * math.pi)
+                cube[row] = alphas[row] = 0.0
+                pivots[row] = 1.0
+        fits = alphas @ self.y
+        value -= 0.5 * fits + np.log(pivots).sum(axis=1) + 0.5 * n * math.log(2 * math.pi)
+        trace_w = (alphas * alphas).sum(axis=1) - matrices[:, :: n + 1].sum(axis=1)
         # The lower triangle of W∘slope, doubled: pairs (j, k) and (k, j) are equal and the diagonal has Δ = 0.
         weights = alphas[:, :, None] * alphas[:, None, :]
         weights -= 2.0 * cube
         weights = weights.reshape(rows, n * n)
         weights *= slopes
         gradient[:, :d] -= signal[:, None] * inverse_squares * (weights @ self.squared.T)
-        trace_w = np.einsum("ij,ij->i", alphas, alphas) - traces
-        gradient[:, d] += 0.5 * (alphas @ self.y - n - noise * trace_w)
-        gradient[:, d + 1] += 0.5 * noise * trace_w
+        noise *= trace_w
+        gradient[:, d] += 0.5 * (fits - n - noise)
+        gradient[:, d + 1] += 0.5 * noise
 
     def fisher(self, log_theta: Array) -> Array:
         n, d = len(self.y), len(log_theta) - 2
@@ -143,7 +142,7 @@ class _SmallBlock:
         derivatives[d] = signal * values
         derivatives[d + 1] = noise * np.eye(n).ravel()
         matrix = (derivatives[d] + derivatives[d + 1]).reshape(n, n)
-        if _factor_solve_invert(matrix, self.y) is None:
+        if not _factor_solve_invert(matrix, self.y, np.empty(n), np.empty(n)):
             return np.zeros((d + 2, d + 2))
         inverse = np.tril(matrix) + np.tril(matrix, -1).T
         solved = inverse @ derivatives.reshape(-1, n, n)
@@ -179,10 +178,9 @@ class _LargeBlock:
             slope[:, start:] *= np.tri(stop - start, k=-1)
             slopes[start:stop, :stop] = slope
         matrix.flat[:: n + 1] += noise
-        solved = _factor_solve_invert(matrix, self.y)
-        if solved is None:
+        alpha, pivots = np.empty(n), np.empty(n)
+        if not _factor_solve_invert(matrix, self.y, alpha, pivots):
             return math.nan, gradient
-        alpha, half_log_det, trace = solved
         for start in range(0, n, STRIP):
             stop = min(start + STRIP, n)
             weights = alpha[start:stop, None] * alpha[None, :stop]
@@ -190,11 +188,11 @@ class _LargeBlock:
             weights *= slopes[start:stop, :stop]
             gradient[:d] += self._weighted_squares(weights, start, stop)
         gradient[:d] *= -2.0 * signal / ell**2
-        trace_w = float(alpha @ alpha) - trace
+        trace_w = float(alpha @ alpha) - float(matrix.trace())
         fit = float(self.y @ alpha)
         gradient[d] = 0.5 * (fit - n - noise * trace_w)
         gradient[d + 1] = 0.5 * noise * trace_w
-        return -0.5 * fit - half_log_det - 0.5 * n * math.log(2 * math.pi), gradient
+        return -0.5 * fit - float(np.log(pivots).sum()) - 0.5 * n * math.log(2 * math.pi), gradient
 
     def _weighted_squares(self, weights: Array, start: int, stop: int) -> Array:
         """Σ_jk weights_jk Δ²_jk in every column, for rows start..stop against rows 0..stop.
@@ -209,19 +207,16 @@ class _LargeBlock:
         return np.asarray(result)
 
 
-def _factor_solve_invert(matrix: Array, y: Array) -> tuple[Array, float, float] | None:
-    """α, ½ log|K| and tr K⁻¹; K⁻¹ replaces K in the lower triangle of `matrix`. None where K has no factor."""
+def _factor_solve_invert(matrix: Array, y: Array, alpha: Array, pivots: Array) -> bool:
+    """Write α and the diagonal of the Cholesky factor, and K⁻¹ over K in the lower triangle; False without a factor."""
     # The transposed view is Fortran-ordered, so LAPACK works in place; clean=1 keeps the other triangle at zero.
     upper = matrix.T
     factor, info = lapack.dpotrf(upper, lower=0, clean=1, overwrite_a=1)
     if info != 0:
-        return None
-    half_log_det = float(np.log(factor.diagonal()).sum())
-    alpha, _ = lapack.dpotrs(factor, y, lower=0)
-    inverse, info = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    if info != 0:
-        return None
-    return alpha, half_log_det, float(inverse.trace())
+        return False
+    pivots[:] = factor.diagonal()
+    alpha[:] = lapack.dpotrs(factor, y, lower=0)[0]
+    return bool(lapack.dpotri(factor, lower=0, overwrite_c=1)[1] == 0)
 
 
 def leave_one_out(factor: Array, y: Array, alpha: Array) -> tuple[Array, Array, Array]:

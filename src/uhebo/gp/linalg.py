@@ -12,14 +12,18 @@ JITTERS = (0.0, 1e-9, 1e-8, 1e-7)
 """Added to the diagonal in turn, in units of its mean: plain first, then times ten up to three times."""
 
 
-def safe_cholesky(matrix: Array) -> tuple[Array, float]:
+def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, float]:
     """Lower factor L of `matrix` (symmetric; only the lower triangle is read) and the jitter that was needed.
+
+    `scale` replaces the mean of the diagonal as the unit of jitter: where `matrix` is what remains of a larger one
+    after conditioning, its own diagonal may be rounding error, of either sign.
 
     A NaN or infinity is an error of its own: no jitter mends it.
     """
     if not np.isfinite(matrix).all():
         raise NumericalError("the covariance matrix has a NaN or infinite entry; check the inputs for such values")
-    scale = float(np.mean(np.diagonal(matrix)))
+    if scale is None:
+        scale = float(np.mean(np.diagonal(matrix)))
     for relative in JITTERS:
         jitter = relative * scale
         shifted = matrix.copy()
@@ -36,18 +40,24 @@ def safe_cholesky(matrix: Array) -> tuple[Array, float]:
 
 def solve_lower(factor: Array, right: Array) -> Array:
     """L⁻¹ right for a C-ordered lower factor L; `right` is (n,) or (n, m)."""
+    if not right.size:
+        return right.copy()
     solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=1)
     return solution.reshape(right.shape)
 
 
 def solve_upper(factor: Array, right: Array) -> Array:
     """L⁻ᵀ right for a C-ordered lower factor L."""
+    if not right.size:
+        return right.copy()
     solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=0)
     return solution.reshape(right.shape)
 
 
 def inverse_from_factor(factor: Array) -> Array:
     """The full symmetric (L Lᵀ)⁻¹."""
+    if not len(factor):
+        return factor.copy()
     upper, info = lapack.dpotri(factor.T, lower=0)
     if info != 0:
         raise NumericalError("the covariance matrix is singular to working precision; raise the noise floor")

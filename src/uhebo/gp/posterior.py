@@ -93,7 +93,7 @@ class Posterior:
         # The posterior covariance is singular where data were observed without noise; this floor is far below any
         # variance that matters and keeps the factorisation from reporting it.
         covariance.flat[:: len(X) + 1] += 1e-10 * self.theta.v
-        factor, _ = safe_cholesky(covariance)
+        factor, _ = safe_cholesky(covariance, scale=self.theta.v)
         return np.asarray(mean + rng.standard_normal((count, len(X))) @ factor.T)
 
     def leave_one_out(self) -> tuple[Array, Array, Array]:
@@ -112,7 +112,7 @@ class Posterior:
         count, old = len(X), len(self.data)
         block = self.covariance(X)
         block.flat[:: count + 1] += self.theta.s2 + self.jitter
-        corner, extra = safe_cholesky(block)
+        corner, extra = safe_cholesky(block, scale=self.theta.v + self.theta.s2)
         below = solve_lower(self.factor, self._cross(X)) if old else np.zeros((0, count))
         factor = np.zeros((old + count, old + count))
         factor[:old, :old] = self.factor

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Array
@@ -51,7 +50,7 @@ class Gamma:
 
     def __call__(self, u: Array) -> tuple[Array, Array]:
         theta = np.exp(u)
-        constant = self.shape * math.log(self.rate) - float(gammaln(self.shape))
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         return self.shape * u - self.rate * theta + constant, self.shape - self.rate * theta
 
 
@@ -82,6 +81,10 @@ class Prior:
     @property
     def is_flat(self) -> bool:
         return isinstance(self.lengthscale, Flat) and isinstance(self.signal, Flat) and isinstance(self.noise, Flat)
+
+    def flattened(self) -> Prior:
+        """No prior within the same box."""
+        return replace(self, name="flat", lengthscale=Flat(), signal=Flat(), noise=Flat())
 
     def bounds(self, dimension: int) -> tuple[Array, Array]:
         """Lower and upper bounds of log theta, each (d + 2,)."""

@@ -35,7 +35,8 @@ class Theta:
 
     def to_log(self) -> Array:
         """(log ell_1 .. log ell_d, log v, log s2), the space all fits work in."""
-        return np.asarray(np.log(np.concatenate([self.ell, [self.v, self.s2]])))
+        with np.errstate(divide="ignore"):  # no noise is -inf here, and the bounds of a fit lift it to their floor
+            return np.asarray(np.log(np.concatenate([self.ell, [self.v, self.s2]])))
 
     def shrunk(self, factor: float) -> Theta:
         """The same with every lengthscale divided by `factor`."""

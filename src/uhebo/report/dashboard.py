@@ -26,7 +26,7 @@ from optuna.storages import BaseStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 
-from uhebo.diagnose import diagnose
+from uhebo.diagnosis import diagnose
 from uhebo.errors import UheboError
 from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures

@@ -17,7 +17,7 @@ from typing import Any
 from optuna.study import Study
 
 from uhebo._version import __version__
-from uhebo.diagnose import diagnose
+from uhebo.diagnosis import diagnose
 from uhebo.report import theme
 from uhebo.report.files import optional, write_atomically
 from uhebo.report.plots import Picture, pictures
@@ -43,7 +43,7 @@ def write_report(
     Args:
         study: any single-objective Optuna study, by our sampler or another.
         path: the file, or a folder: then the file is named after the study.
-        diagnosis: what `uhebo.diagnose.diagnose(study)` gave; made here where it is not given.
+        diagnosis: what `uhebo.diagnosis.diagnose(study)` gave; made here where it is not given.
         title: heading of the page; default the study's name.
         optimum: the best possible value, where it is known: adds a picture of the regret.
     """

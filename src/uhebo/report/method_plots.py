@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uhebo.diagnose import lengthscale_history
+from uhebo.diagnosis import lengthscale_history
 from uhebo.errors import NumericalError
 from uhebo.estimate import map_estimate
 from uhebo.report import theme

@@ -41,7 +41,7 @@ class Picture:
 def figures(study: Study, diagnosis: Any = None, optimum: float | None = None) -> dict[str, Figure]:
     """Every picture that can be made of the study, by name; none where no trial has finished.
 
-    `diagnosis` is what `uhebo.diagnose.diagnose(study)` gave: without it the calibration is worked out here.
+    `diagnosis` is what `uhebo.diagnosis.diagnose(study)` gave: without it the calibration is worked out here.
     `optimum`, where the best possible value is known, adds the regret.
     """
     found = {}

@@ -12,8 +12,8 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.diagnose.case import open_noise_prior
-from uhebo.diagnose.importance import rank_parameters
+from uhebo.diagnosis.case import open_noise_prior
+from uhebo.diagnosis.importance import rank_parameters
 from uhebo.errors import NumericalError
 from uhebo.estimate import map_estimate
 from uhebo.gp.domain import Array

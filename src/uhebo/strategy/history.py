@@ -85,6 +85,11 @@ class History:
         rows = [t.x for t in self.trials if t.state == "running" and t.x is not None]
         return np.array(rows, dtype=np.float64).reshape(-1, self.space.domain.dimension)
 
+    def undecided_before(self, number: int) -> int:
+        """How many trials before this one are under way, past the initial design, and have no point yet."""
+        undecided = [t.number for t in self.trials if t.state == "running" and t.x is None and t.number < number]
+        return sum(n in self.slots and not self.slots[n].initial for n in undecided)
+
     @cached_property
     def slots(self) -> dict[int, Slot]:
         """Slot of every trial of ours, by number.

@@ -47,26 +47,24 @@ def paired_exp3(step: Step, estimator: str) -> Proposal:
 
     Arm 1 takes a random point and then the acquisition's; arm 2 takes two of the acquisition's.
     """
-    arm, probability = pair_arm(step)
-    tags: dict[str, Any] = {"arm": arm, "p": probability}
-    if arm == RANDOM_ARM and step.slot.first_half:
+    tags = pair_arm(step)
+    if step.slot.first_half and tags["arm"] == RANDOM_ARM:
         return step.random(**tags)
     return step.model(estimator, **tags)
 
 
-def pair_arm(step: Step) -> tuple[int, float]:
-    """Arm of the step's pair and the probability it was drawn with: as the first half recorded them, else drawn here.
+def pair_arm(step: Step) -> dict[str, Any]:
+    """Arm of the step's pair and the probability it was drawn with: drawn by the first half, copied by the second.
 
-    The draw uses the first half's random numbers, so a second half that comes before its partner has written anything
-    down arrives at the same arm from the same log.
+    A second half that comes before its partner has written anything down (another worker is at it) leaves them out: it
+    takes the acquisition's point under either arm, and the first half's word counts.
     """
-    first = step.slot.number if step.slot.partner is None else step.slot.partner
-    recorded = step.history.by_number[first].tags if first in step.history.by_number else {}
-    if "arm" in recorded:
-        return int(recorded["arm"]), float(recorded["p"])
+    if step.slot.partner is not None:
+        recorded = step.history.by_number[step.slot.partner].tags
+        return {name: recorded[name] for name in ("arm", "p") if name in recorded}
     bandit = pair_bandit(step)
-    arm = bandit.pull(step.rng("arm", first))
-    return arm, float(bandit.probabilities()[arm])
+    arm = bandit.pull(step.rng("arm"))
+    return {"arm": arm, "p": float(bandit.probabilities()[arm])}
 
 
 def pair_bandit(step: Step) -> Exp3:

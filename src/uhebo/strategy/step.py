@@ -7,13 +7,13 @@ A strategy is a function `Step -> Proposal`. It reads the step's history and slo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from uhebo.acquire import Search, maximise, maximise_sample, surface, with_pending
+from uhebo.acquire import Search, maximise, maximise_sample, random_point, surface, with_pending
 from uhebo.bandit import Clip
 from uhebo.estimate import BLOCK_SIZE, ESTIMATORS, Fit, consistent_estimate
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
@@ -21,7 +21,7 @@ from uhebo.gp.domain import Array, Rng
 from uhebo.strategy.history import History, Slot
 from uhebo.theory import beta_schedule
 
-EXACT_POINTS = 150
+EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
 LEADERS = 4
 REFIT_PERIOD = 5
@@ -73,9 +73,8 @@ class Step:
         return np.random.default_rng([self.settings.seed, number, STREAMS[stream]])
 
     def random(self, **tags: Any) -> Proposal:
-        """A uniform i.i.d. point."""
-        point = self.history.space.domain.uniform(self.rng("point"), 1)[0]
-        return Proposal(self.history.space.snap(point), {"role": "random", **tags})
+        """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
+        return Proposal(random_point(self._search(), self.rng("point")), {"role": "random", **tags})
 
     def beta(self) -> float:
         """Multiplier of the deviation in UCB."""
@@ -111,12 +110,24 @@ class Step:
         return self.random(fallback="no data", **tags)
 
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
-        """Maximise the acquisition function (of the settings, or the one named) over the space."""
+        """Maximise the acquisition function (of the settings, or the one named) over the space.
+
+        Trials before this one that are about to propose a point too go first: for each, the best point is taken as
+        pending, so that workers who look at the same log at the same moment do not arrive at the same point.
+        """
         acquisition = self.settings.acquisition if acquisition is None else acquisition
-        rng, search, data = self.rng("maximise"), self._search(), self.history.data
+        rng, search = self.rng("maximise"), self._search()
+        for _ in range(self.history.undecided_before(self.slot.number)):
+            point = self._maximise(acquisition, posteriors, search, rng)[None]
+            posteriors = tuple(with_pending(posteriors, point))
+            if self.settings.deterministic:
+                search = replace(search, taken=np.concatenate([search.taken, point]))
+        return self._maximise(acquisition, posteriors, search, rng)
+
+    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], search: Search, rng: Rng) -> Array:
         if acquisition == "thompson":
             return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], search, rng)
-        target = surface(acquisition, posteriors, beta=self.beta(), best=float(data.y.max()))
+        target = surface(acquisition, posteriors, beta=self.beta(), best=float(self.history.data.y.max()))
         return maximise(target, search, rng)
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:
@@ -125,10 +136,11 @@ class Step:
         return lambda posterior: self.best_point(tuple(with_pending([posterior], pending)), "ucb")
 
     def _search(self) -> Search:
-        data, pending = self.history.data, self.history.pending
+        data = self.history.data
         leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
-        taken = np.concatenate([data.X, pending]) if self.settings.deterministic else np.empty((0, data.dimension))
-        return Search(self.history.space, leaders, taken)
+        # Failed trials too: a deterministic objective would fail there again.
+        taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
+        return Search(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
 
     def _last_theta(self, estimator: str) -> Theta | None:
         for trial in reversed(self.history.trials):

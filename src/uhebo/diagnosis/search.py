@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnose.case import Case
+from uhebo.diagnosis.case import Case
 from uhebo.gp.domain import Array
 from uhebo.space import SearchSpace
 from uhebo.strategy import Trial

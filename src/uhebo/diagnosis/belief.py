@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from uhebo.diagnose.case import Case
+from uhebo.diagnosis.case import Case
 from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, map_estimate
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import sample_chain

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.diagnose.case import Case
+from uhebo.diagnosis.case import Case
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp import Data, Posterior
 from uhebo.gp.domain import Array, Rng

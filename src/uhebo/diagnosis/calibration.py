@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from uhebo.diagnose.case import Case
+from uhebo.diagnosis.case import Case
 from uhebo.gp import Posterior
 from uhebo.gp.domain import Array
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uhebo.diagnose.belief import Hyperparameters, Noise
-from uhebo.diagnose.calibration import Calibration
-from uhebo.diagnose.case import Trials
-from uhebo.diagnose.importance import Importance
-from uhebo.diagnose.prospects import Prospects
-from uhebo.diagnose.search import Search
+from uhebo.diagnosis.belief import Hyperparameters, Noise
+from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.case import Trials
+from uhebo.diagnosis.importance import Importance
+from uhebo.diagnosis.prospects import Prospects
+from uhebo.diagnosis.search import Search
 
 MATTERS = 0.1
 """Total effect from which a parameter is worth a sentence."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.diagnose.case import Case
+from uhebo.diagnosis.case import Case
 from uhebo.errors import InvalidInputError, NumericalError
 from uhebo.gp import Posterior, Theta
 from uhebo.gp.domain import Array, Rng

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uhebo.diagnose.belief import Hyperparameters, Noise
-from uhebo.diagnose.calibration import Calibration
-from uhebo.diagnose.importance import Importance
-from uhebo.diagnose.layout import Layout, Regions
-from uhebo.diagnose.prospects import Prospects
-from uhebo.diagnose.search import Search
-from uhebo.diagnose.verdict import SPLIT_GAIN
-from uhebo.diagnose.words import chance_in_words, count, odds, percent
+from uhebo.diagnosis.belief import Hyperparameters, Noise
+from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.importance import Importance
+from uhebo.diagnosis.layout import Layout, Regions
+from uhebo.diagnosis.prospects import Prospects
+from uhebo.diagnosis.search import Search
+from uhebo.diagnosis.verdict import SPLIT_GAIN
+from uhebo.diagnosis.words import chance_in_words, count, odds, percent
 
 if TYPE_CHECKING:
-    from uhebo.diagnose.diagnosis import Diagnosis
+    from uhebo.diagnosis.diagnosis import Diagnosis
 
 WEIGHTS_SHOWN = 12
 

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnose.belief import EXACT_POINTS
-from uhebo.diagnose.case import MOST_POINTS, Case, read_case
+from uhebo.diagnosis.belief import EXACT_POINTS
+from uhebo.diagnosis.case import MOST_POINTS, Case, read_case
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, map_estimate
 from uhebo.gp import Data

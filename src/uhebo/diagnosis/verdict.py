@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uhebo.diagnose.belief import Hyperparameters, Noise
-from uhebo.diagnose.calibration import Calibration
-from uhebo.diagnose.case import Case
-from uhebo.diagnose.finding import SURROGATE, Finding
-from uhebo.diagnose.importance import Importance
-from uhebo.diagnose.layout import Layout, Regions
-from uhebo.diagnose.prospects import Prospects
-from uhebo.diagnose.search import Search
-from uhebo.diagnose.words import (
+from uhebo.diagnosis.belief import Hyperparameters, Noise
+from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.case import Case
+from uhebo.diagnosis.finding import SURROGATE, Finding
+from uhebo.diagnosis.importance import Importance
+from uhebo.diagnosis.layout import Layout, Regions
+from uhebo.diagnosis.prospects import Prospects
+from uhebo.diagnosis.search import Search
+from uhebo.diagnosis.words import (
     count,
     odds,
     percent,

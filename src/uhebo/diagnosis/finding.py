@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from uhebo.diagnose.case import Trials
-from uhebo.diagnose.words import count
+from uhebo.diagnosis.case import Trials
+from uhebo.diagnosis.words import count
 
 Verdict = Literal["trust", "caution", "do not trust"]
 Kind = Literal[

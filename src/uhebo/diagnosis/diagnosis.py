@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnose.belief import Hyperparameters, Noise, compare_estimators, measure_noise
-from uhebo.diagnose.calibration import Calibration, calibrate
-from uhebo.diagnose.case import Case, Trials, read_case
-from uhebo.diagnose.finding import Finding, Kind, Verdict, constant, no_model
-from uhebo.diagnose.importance import Importance, rank_parameters
-from uhebo.diagnose.layout import Layout, Regions, lay_out, split_in_two
-from uhebo.diagnose.prospects import Prospects, check_epsilon, look_ahead
-from uhebo.diagnose.search import Search, review_search
-from uhebo.diagnose.sections import Section, as_text, sections_of
-from uhebo.diagnose.verdict import Evidence, judge
+from uhebo.diagnosis.belief import Hyperparameters, Noise, compare_estimators, measure_noise
+from uhebo.diagnosis.calibration import Calibration, calibrate
+from uhebo.diagnosis.case import Case, Trials, read_case
+from uhebo.diagnosis.finding import Finding, Kind, Verdict, constant, no_model
+from uhebo.diagnosis.importance import Importance, rank_parameters
+from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
+from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
+from uhebo.diagnosis.search import Search, review_search
+from uhebo.diagnosis.sections import Section, as_text, sections_of
+from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import map_estimate
 from uhebo.threads import single_threaded

@@ -1,0 +1,398 @@
+"""`minimize`, `maximize` and the `Result` they return."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+import uhebo
+from uhebo import Categorical, Float, Int, Result, UHESampler
+from uhebo.errors import InvalidInputError, UheboError
+from uhebo.strategy import Proposal, Step
+from uhebo.trial_log import ATTRIBUTE
+
+SPACE = {"x": (-1.0, 2.0), "y": (0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(verbosity)
+
+
+def bowl(x: float, y: float) -> float:
+    return (x - 0.4) ** 2 + (y - 0.7) ** 2
+
+
+def params(result: Result) -> list[dict[str, Any]]:
+    return [trial.params for trial in result.study.trials]
+
+
+# One call
+
+
+def test_fn_is_called_with_keywords_named_as_in_the_space() -> None:
+    calls: list[dict[str, Any]] = []
+
+    def fn(**given: Any) -> float:
+        calls.append(given)
+        return float(given["lr"])
+
+    space = {
+        "lr": Float(1e-5, 1e-1, log=True),
+        "depth": (2, 12),
+        "width": Int(8, 64, step=8),
+        "kind": ["adam", None],
+        "flag": Categorical([True, False]),
+    }
+    result = uhebo.minimize(fn, space, 12, seed=0)
+    assert [list(call) for call in calls] == [list(space)] * 12
+    assert calls == params(result)
+    for call in calls:
+        assert type(call["lr"]) is float
+        assert type(call["depth"]) is int
+        assert call["width"] in range(8, 65, 8)
+        assert call["kind"] in ("adam", None)
+        assert type(call["flag"]) is bool
+
+
+@pytest.mark.parametrize("method", ["uhe", "map"])
+def test_minimize_and_maximize_find_the_same_point(method: str) -> None:
+    low = uhebo.minimize(bowl, SPACE, 30, seed=0, method=method, acquisition="log-ei")
+    high = uhebo.maximize(lambda x, y: -bowl(x, y), SPACE, 30, seed=0, method=method, acquisition="log-ei")
+    assert params(low) == params(high)
+    assert low.best_value == -high.best_value
+    assert low.best_value < (1e-3 if method == "map" else 0.1)
+
+
+def test_a_seed_fixes_everything_and_none_nothing() -> None:
+    assert params(uhebo.minimize(bowl, SPACE, 9, seed=3)) == params(uhebo.minimize(bowl, SPACE, 9, seed=3))
+    assert params(uhebo.minimize(bowl, SPACE, 9, seed=3)) != params(uhebo.minimize(bowl, SPACE, 9, seed=4))
+    assert params(uhebo.minimize(bowl, SPACE, 2)) != params(uhebo.minimize(bowl, SPACE, 2))
+
+
+def test_options_reach_the_sampler() -> None:
+    def corner(step: Step) -> Proposal:
+        return Proposal(np.zeros(step.history.space.domain.dimension), {"role": "mine"})
+
+    result = uhebo.minimize(bowl, SPACE, 4, seed=0, method=corner, n_startup_trials=2)
+    assert params(result)[2:] == [{"x": -1.0, "y": 0.0}] * 2
+    assert result.study.trials[-1].system_attrs[ATTRIBUTE]["role"] == "mine"
+    assert params(uhebo.minimize(bowl, SPACE, 9, seed=0, kernel="se")) != params(uhebo.minimize(bowl, SPACE, 9, seed=0))
+
+
+def stop_after_five(study: Study, trial: FrozenTrial) -> None:
+    if trial.number == 4:
+        study.stop()
+
+
+def test_the_budget_is_known_to_the_bandit() -> None:
+    def probability(n_trials: int) -> float:
+        result = uhebo.minimize(bowl, SPACE, n_trials, seed=0, n_startup_trials=2, callbacks=[stop_after_five])
+        return float(result.study.trials[4].system_attrs[ATTRIBUTE]["p"])
+
+    assert probability(8) != probability(60)
+
+
+# Storage
+
+
+def test_a_study_is_resumed_by_its_name(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    options: dict[str, Any] = {"seed": 5, "storage": storage, "study_name": "bowl", "method": "map"}
+    first = uhebo.minimize(bowl, SPACE, 8, **options)
+    second = uhebo.minimize(bowl, SPACE, 6, **options)
+    assert len(first.study.trials) == len(second.study.trials) == 14
+    assert params(second) == params(uhebo.minimize(bowl, SPACE, 14, seed=5, method="map"))
+    assert len(uhebo.minimize(bowl, SPACE, 1, storage=storage).study.trials) == 1  # no name, another study
+    with pytest.raises(InvalidInputError, match=r"study 'bowl' was made to minimize; call uhebo\.minimize"):
+        uhebo.maximize(bowl, SPACE, 1, storage=storage, study_name="bowl")
+
+
+def test_a_storage_object_is_taken_too() -> None:
+    storage = optuna.storages.InMemoryStorage()
+    uhebo.minimize(bowl, SPACE, 3, seed=0, storage=storage, study_name="a")
+    assert len(optuna.load_study(study_name="a", storage=storage).trials) == 3
+
+
+# Workers, time, callbacks
+
+
+def test_two_jobs() -> None:
+    threads = set()
+
+    def fn(x: float, y: float) -> float:
+        threads.add(threading.get_ident())
+        time.sleep(0.01)
+        return bowl(x, y)
+
+    result = uhebo.minimize(fn, SPACE, 16, seed=0, n_jobs=2)
+    assert len(threads) == 2
+    assert [trial.number for trial in result.study.trials] == list(range(16))
+    assert len({tuple(p.values()) for p in params(result)}) == 16
+
+
+def test_a_timeout_starts_no_new_trial() -> None:
+    def fn(x: float, y: float) -> float:
+        time.sleep(0.05)
+        return bowl(x, y)
+
+    result = uhebo.minimize(fn, SPACE, 1000, seed=0, method="random", timeout=0.3)
+    assert 1 <= len(result.study.trials) < 100
+    assert not result.interrupted
+
+
+def test_callbacks_see_every_trial_and_may_stop() -> None:
+    seen: list[int] = []
+
+    def look(study: Study, trial: FrozenTrial) -> None:
+        assert len(study.trials) == trial.number + 1
+        seen.append(trial.number)
+
+    result = uhebo.minimize(bowl, SPACE, 20, seed=0, callbacks=[look, stop_after_five])
+    assert seen == [0, 1, 2, 3, 4]
+    assert len(result.study.trials) == 5
+    assert not result.interrupted
+
+
+@pytest.mark.filterwarnings("ignore:Progress bar is experimental")
+@pytest.mark.parametrize("progress", [True, False, None])
+def test_progress(progress: bool | None, capfd: pytest.CaptureFixture[str]) -> None:
+    before = optuna.logging.get_verbosity()
+    uhebo.minimize(bowl, SPACE, 3, seed=0, progress=progress)
+    assert ("3/3" in capfd.readouterr().err) == bool(progress)  # standard error is no terminal here
+    assert optuna.logging.get_verbosity() == before
+
+
+def test_optuna_is_as_talkative_after_an_error_as_before() -> None:
+    optuna.logging.set_verbosity(optuna.logging.DEBUG)
+    with pytest.raises(ZeroDivisionError):
+        uhebo.minimize(lambda x, y: (x + y) / 0, SPACE, 3)
+    assert optuna.logging.get_verbosity() == optuna.logging.DEBUG
+
+
+# Interrupted
+
+
+def interrupted_at(number: int, **options: Any) -> Result:
+    calls = 0
+
+    def fn(x: float, y: float) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            raise KeyboardInterrupt
+        return bowl(x, y)
+
+    return uhebo.minimize(fn, SPACE, 20, seed=0, **options)
+
+
+def test_ctrl_c_keeps_what_was_done() -> None:
+    result = interrupted_at(8)
+    states = [trial.state for trial in result.study.trials]
+    assert states == [TrialState.COMPLETE] * 7 + [TrialState.FAIL]
+    assert result.interrupted
+    assert "(interrupted)" in repr(result)
+    assert result.best_value == min(bowl(**p) for p in params(result)[:7])
+
+
+def test_ctrl_c_in_the_first_trial() -> None:
+    result = interrupted_at(1)
+    assert result.interrupted
+    with pytest.raises(InvalidInputError, match="no trial has finished with a value"):
+        _ = result.best_value
+
+
+def test_ctrl_c_while_a_suggestion_is_made() -> None:
+    def interrupt(step: Step) -> Proposal:
+        raise KeyboardInterrupt(step.slot.number)
+
+    result = uhebo.minimize(bowl, SPACE, 9, seed=0, method=interrupt, n_startup_trials=3)
+    assert result.interrupted
+    assert [t.state for t in result.study.trials] == [TrialState.COMPLETE] * 3 + [TrialState.FAIL]
+
+
+def test_ctrl_c_leaves_the_trials_of_other_workers_alone() -> None:
+    storage = optuna.storages.InMemoryStorage()
+    study = optuna.create_study(storage=storage, study_name="shared", sampler=UHESampler(seed=0))
+    elsewhere = study.ask()
+    result = interrupted_at(3, storage=storage, study_name="shared")
+    assert [t.state.name for t in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE", "FAIL"]
+    study.tell(elsewhere, 1.0)
+
+
+# Failing
+
+
+def test_an_error_of_fn_ends_the_run_and_fails_its_trial() -> None:
+    storage = optuna.storages.InMemoryStorage()
+
+    def fn(x: float, y: float) -> float:
+        raise ArithmeticError(f"mine at {x}, {y}")
+
+    with pytest.raises(ArithmeticError, match="mine"):
+        uhebo.minimize(fn, SPACE, 5, storage=storage, study_name="s")
+    assert [t.state for t in optuna.load_study(study_name="s", storage=storage).trials] == [TrialState.FAIL]
+
+
+@pytest.mark.parametrize("catch", [ArithmeticError, (ArithmeticError, KeyError)])
+def test_errors_that_are_caught_fail_their_trial_only(catch: Any) -> None:
+    def fn(x: float, y: float) -> float:
+        if x < 0.5:
+            raise ZeroDivisionError
+        return bowl(x, y)
+
+    result = uhebo.minimize(fn, SPACE, 10, seed=0, catch=catch)
+    assert len(result.study.trials) == 10
+    assert all((t.state == TrialState.FAIL) == (t.params["x"] < 0.5) for t in result.study.trials)
+
+
+def test_fn_may_prune() -> None:
+    def fn(x: float, y: float) -> float:
+        if x < 0.5:
+            raise optuna.TrialPruned
+        return bowl(x, y)
+
+    states = [trial.state for trial in uhebo.minimize(fn, SPACE, 10, seed=0).study.trials]
+    assert set(states) == {TrialState.PRUNED, TrialState.COMPLETE}
+
+
+# The result
+
+
+def test_fields_of_the_result() -> None:
+    result = uhebo.minimize(bowl, SPACE, 8, seed=0)
+    assert isinstance(result.study, Study)
+    assert result.best_params == result.study.best_params
+    assert result.best_value == bowl(**result.best_params) == result.study.best_value
+    result.best_params["x"] = 99.0
+    assert result.best_params["x"] != 99.0
+
+
+def test_history_is_a_data_frame() -> None:
+    result = uhebo.minimize(lambda x, y: math.nan if x < 0 else bowl(x, y), SPACE, 12, seed=0)
+    frame = result.history
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["number", "state", "value", "x", "y"]
+    assert frame["number"].tolist() == list(range(12))
+    assert set(frame["state"]) == {"complete", "fail"}
+    assert frame["value"].min() == result.best_value
+
+
+def test_history_is_records_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = uhebo.maximize(bowl, SPACE, 4, seed=0)
+    genuine = builtins.__import__
+
+    def without_pandas(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return genuine(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    records = result.history
+    assert isinstance(records, list)
+    assert records[2] == {"number": 2, "state": "complete", "value": bowl(**params(result)[2]), **params(result)[2]}
+
+
+def test_history_keeps_parameters_that_are_called_like_its_own_columns() -> None:
+    result = uhebo.minimize(lambda value, state: value ** len(state), {"value": (1.0, 2.0), "state": ["on"]}, 4, seed=0)
+    assert list(result.history.columns) == ["number", "state", "value", "param_value", "param_state"]
+    np.testing.assert_allclose(result.history["value"], result.history["param_value"] ** 2)
+
+
+def test_repr_says_what_was_found() -> None:
+    low, high = (f(bowl, SPACE, 7, seed=0) for f in (uhebo.minimize, uhebo.maximize))
+    assert repr(low).startswith(f"Result of 7 trials, 7 finished\n  smallest value  {low.best_value:.6g}  (trial ")
+    assert f"x = {low.best_params['x']!r}" in repr(low)
+    assert "largest value" in repr(high)
+    nothing = uhebo.minimize(lambda x, y: math.nan * (x + y), SPACE, 2, seed=0)
+    assert repr(nothing) == "Result of 2 trials, 0 finished\n  no trial has finished with a value"
+
+
+@pytest.mark.parametrize("run", [uhebo.minimize, uhebo.maximize])
+def test_the_surrogate_predicts_in_the_units_of_the_objective(run: Any) -> None:
+    result = run(lambda x, y: 1000 + 50 * bowl(x, y), SPACE, 25, seed=0, method="random")
+    points = params(result)
+    values = np.array([1000 + 50 * bowl(**p) for p in points])
+    mean, deviation = result.surrogate.predict(points)
+    np.testing.assert_allclose(mean, values, atol=1.0)
+    assert mean.shape == deviation.shape == (25,)
+    assert (deviation >= 0).all()
+    assert deviation.max() < 0.1 * values.std()
+    single, spread = result.surrogate.predict({"x": 0.4, "y": 0.7})
+    assert type(single) is type(spread) is float
+    assert single == pytest.approx(1000.0, abs=3.0)
+    assert result.surrogate is result.surrogate
+    far = result.surrogate.predict({"x": -1.0, "y": 0.0})[1]
+    assert far > deviation.min()
+
+
+def test_the_surrogate_covers_mixed_spaces() -> None:
+    space: dict[str, Any] = {"n": Int(1, 100, log=True), "kind": ["a", "b"], "fixed": (3, 3)}
+    result = uhebo.minimize(lambda n, kind, fixed: math.log(n) + (kind == "b") * fixed, space, 20, seed=0, method="map")
+    low = result.surrogate.predict({"n": 10, "kind": "a", "fixed": 3})[0]
+    high = result.surrogate.predict({"n": 10, "kind": "b", "fixed": 3})[0]
+    assert high - low > 1.0
+    with pytest.raises(InvalidInputError, match="parameter 'kind' is 'c'"):
+        result.surrogate.predict({"n": 10, "kind": "c", "fixed": 3})
+    with pytest.raises(InvalidInputError, match="parameter 'n' is missing"):
+        result.surrogate.predict({"kind": "a"})
+
+
+def test_there_is_no_surrogate_of_nothing() -> None:
+    with pytest.raises(InvalidInputError, match="a surrogate needs a finished trial"):
+        _ = uhebo.minimize(lambda x, y: math.nan * (x + y), SPACE, 2, seed=0).surrogate
+    with pytest.raises(InvalidInputError, match="a parameter that can vary"):
+        _ = uhebo.minimize(lambda k: k, {"k": (1, 1)}, 2, seed=0).surrogate
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("no function", SPACE), {}, "fn is 'no function'; expected a function"),
+        ((bowl, [("x", 0, 1)]), {}, "expected a dict"),
+        ((bowl, {"x": 3}), {}, "parameter 'x': got 3, expected"),
+        ((bowl, {"x": (1, 0)}), {}, "parameter 'x': low=1 is above high=0"),
+        ((bowl, SPACE, 0), {}, "n_trials is 0; expected an integer >= 1"),
+        ((bowl, SPACE, 2.5), {}, r"n_trials is 2\.5"),
+        ((bowl, SPACE, True), {}, "n_trials is True"),
+        ((bowl, SPACE), {"seed": "abc"}, "seed is 'abc'"),
+        ((bowl, SPACE), {"method": "bayes"}, "unknown method 'bayes'; choose one of uhe"),
+        ((bowl, SPACE), {"acquisition": "kg"}, "unknown acquisition 'kg'"),
+        ((bowl, SPACE), {"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
+        ((bowl, SPACE), {"prior": "mine"}, "prior"),
+        ((bowl, SPACE), {"kernel": "linear"}, "kernel"),
+    ],
+)
+@pytest.mark.parametrize("run", [uhebo.minimize, uhebo.maximize])
+def test_misuse_is_a_typed_and_readable_error(run: Any, arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        run(*arguments, **options)
+    assert isinstance(caught.value, (UheboError, ValueError))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misused_call_leaves_no_study_behind(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    with pytest.raises(InvalidInputError):
+        uhebo.minimize(bowl, {"x": (1, 0)}, 3, storage=storage, study_name="s")
+    with pytest.raises(InvalidInputError):
+        uhebo.minimize("fn", SPACE, 3, storage=storage, study_name="s")  # type: ignore[arg-type]
+    assert optuna.get_all_study_names(storage) == []

@@ -1,0 +1,283 @@
+"""Every method on every kind of problem: suggestions inside the space, of the right type, on the grid.
+
+HMC runs with a short chain where its length is not the point, and once in full.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import Study
+from optuna.trial import TrialState
+
+import uhebo
+from uhebo import METHODS, Categorical, Float, Int, UHESampler
+from uhebo.acquire import ACQUISITIONS
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import ESTIMATORS, hmc_estimate
+from uhebo.gp import KERNELS, PRIORS
+from uhebo.sampler import ATTRIBUTE_LIMIT
+from uhebo.strategy import Proposal, Step
+from uhebo.trial_log import ATTRIBUTE
+
+TRIALS = 30
+OWN_METHODS = tuple(METHODS)
+Objective = Callable[[optuna.Trial], float]
+Direction = Literal["minimize", "maximize"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a trial may hold, and what it is worth."""
+
+    distributions: dict[str, BaseDistribution]
+    objective: Objective
+
+
+def flat(distributions: dict[str, BaseDistribution], value: Callable[..., float]) -> Problem:
+    def objective(trial: optuna.Trial) -> float:
+        return value(**{name: trial._suggest(name, distribution) for name, distribution in distributions.items()})
+
+    return Problem(distributions, objective)
+
+
+def conditional_value(trial: optuna.Trial) -> float:
+    shared = trial.suggest_float("shared", -1, 1)
+    kind = trial.suggest_categorical("kind", ["line", "bowl"])
+    if kind == "line":
+        return shared + 0.1 * trial.suggest_int("slope", 1, 64, log=True)
+    return shared**2 + trial.suggest_float("width", 0.0, 1.0, step=0.25)
+
+
+PROBLEMS = {
+    "floats": flat({"x": Float(-5, 10), "y": Float(0, 15)}, lambda x, y: (x - 2) ** 2 + abs(y - 3)),
+    "mixed": flat(
+        {
+            "rate": Float(1e-5, 1.0, log=True),
+            "depth": Int(1, 50, log=True),
+            "width": Int(-4, 12, step=4),
+            "drop": Float(0.0, 0.9, step=0.1),
+            "kind": Categorical(["a", None, 3, False]),
+            "fixed": Int(7, 7),
+        },
+        lambda rate, depth, width, drop, kind, fixed: (
+            (math.log10(rate) + 2) ** 2 + math.log(depth) + 0.1 * abs(width - fixed) + drop + (kind is not None)
+        ),
+    ),
+    "categories": flat(
+        {"a": Categorical(list("pqrs")), "b": Categorical([1, 2.5, None]), "c": Categorical([True, False])},
+        lambda a, b, c: "srpq".index(a) + (b or 4) - c,
+    ),
+    "conditional": Problem(
+        {
+            "shared": Float(-1, 1),
+            "kind": Categorical(["line", "bowl"]),
+            "slope": Int(1, 64, log=True),
+            "width": Float(0.0, 1.0, step=0.25),
+        },
+        conditional_value,
+    ),
+}
+
+
+@pytest.fixture
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ESTIMATORS, "hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(verbosity)
+
+
+def run(problem: Problem, n_trials: int = TRIALS, direction: Direction = "minimize", **options: Any) -> Study:
+    study = optuna.create_study(sampler=UHESampler(seed=1, n_trials=n_trials, **options), direction=direction)
+    study.optimize(problem.objective, n_trials=n_trials)
+    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * n_trials
+    return study
+
+
+def check(study: Study, problem: Problem) -> None:
+    """Every value belongs to its distribution and is the Python value the user is entitled to."""
+    for trial in study.trials:
+        for name, value in trial.params.items():
+            distribution = problem.distributions[name]
+            assert trial.distributions[name] == distribution
+            if isinstance(distribution, CategoricalDistribution):
+                assert any(type(value) is type(choice) and value == choice for choice in distribution.choices)
+            elif isinstance(distribution, IntDistribution):
+                assert type(value) is int
+                assert distribution.low <= value <= distribution.high
+                assert (value - distribution.low) % distribution.step == 0
+            else:
+                assert isinstance(distribution, FloatDistribution)
+                assert type(value) is float
+                assert distribution.low <= value <= distribution.high
+                if distribution.step is not None:
+                    assert value == float(str(round(value, 10)))  # 0.3, not 0.30000000000000004
+                    steps = (value - distribution.low) / distribution.step
+                    assert steps == pytest.approx(round(steps), abs=1e-9)
+        record = trial.system_attrs[ATTRIBUTE]
+        assert record["role"] in ("initial", "random", "model")
+        assert (record["t"] == 0) == (record["role"] == "initial")
+        assert len(str(record)) <= ATTRIBUTE_LIMIT
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize("method", OWN_METHODS)
+@pytest.mark.usefixtures("short_chains")
+def test_every_method_runs_on_every_problem(method: str, problem: Problem) -> None:
+    study = run(problem, method=method)
+    check(study, problem)
+    roles = [trial.system_attrs[ATTRIBUTE]["role"] for trial in study.trials]
+    assert ("model" in roles) == (method != "random")
+    if method != "random":  # beyond the initial design no one is led astray
+        fits = [trial.system_attrs[ATTRIBUTE].get("fallback") for trial in study.trials]
+        assert fits.count(None) > TRIALS * 0.9
+
+
+def test_hmc_in_full() -> None:
+    problem = PROBLEMS["floats"]
+    study = run(problem, method="hmc", n_startup_trials=22)
+    check(study, problem)
+    assert all(0.5 < trial.system_attrs[ATTRIBUTE]["acceptance"] <= 1.0 for trial in study.trials[22:])
+
+
+@pytest.mark.parametrize(
+    "options", [*({"acquisition": a} for a in ACQUISITIONS), {"beta": "theory"}, {"beta": 0}], ids=str
+)
+@pytest.mark.parametrize("method", ["uhe", "map", "hmc", "wang-de-freitas"])
+@pytest.mark.usefixtures("short_chains")
+def test_every_acquisition(method: str, options: dict[str, Any]) -> None:
+    problem = PROBLEMS["mixed"]
+    check(run(problem, 12, method=method, n_startup_trials=5, direction="maximize", **options), problem)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("method", ["uhe", "map"])
+def test_every_kernel_and_prior(method: str, prior: str, kernel: str) -> None:
+    problem = PROBLEMS["mixed"]
+    check(run(problem, 9, method=method, n_startup_trials=5, prior=prior, kernel=kernel), problem)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_both_directions_find_their_end(direction: Direction) -> None:
+    problem = flat({"x": Float(-1, 1)}, lambda x: x)
+    best = run(problem, 15, method="map", direction=direction).best_params["x"]
+    assert best == pytest.approx(1.0 if direction == "maximize" else -1.0, abs=1e-3)
+
+
+# Repeats (row 21 of the table of faults)
+
+
+@pytest.mark.parametrize("method", OWN_METHODS)
+@pytest.mark.usefixtures("short_chains")
+def test_row_21_no_repeats_before_a_deterministic_space_is_exhausted(method: str) -> None:
+    problem = PROBLEMS["categories"]
+    study = run(problem, method=method, deterministic=True)
+    points = [tuple(trial.params.items()) for trial in study.trials]
+    assert len(set(points[:24])) == 24
+    assert all(point in points[:24] for point in points[24:])
+    check(study, problem)
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+def test_row_21_no_repeats_by_any_acquisition(acquisition: str) -> None:
+    problem = flat({"i": Int(0, 24), "c": Categorical([None])}, lambda i, c: (i - 7) ** 2 + (c is not None))
+    study = run(problem, 27, method="map", deterministic=True, acquisition=acquisition, n_startup_trials=3)
+    assert sorted(trial.params["i"] for trial in study.trials[:25]) == list(range(25))
+
+
+def test_row_21_where_it_failed_counts_as_evaluated() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", list("abcdefgh"))
+        if kind in "bdf":
+            raise optuna.TrialPruned
+        return ord(kind)
+
+    study = optuna.create_study(sampler=UHESampler(method="map", seed=0, deterministic=True))
+    study.optimize(objective, n_trials=8)
+    assert sorted(trial.params["kind"] for trial in study.trials) == list("abcdefgh")
+
+
+# A method of one's own
+
+
+def every_third_random(step: Step) -> Proposal:
+    return step.random(mine=step.slot.t) if step.slot.t % 3 == 0 else step.model("map")
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_a_function_is_a_method(problem: Problem) -> None:
+    study = run(problem, 16, method=every_third_random, n_startup_trials=4)
+    check(study, problem)
+    for trial in study.trials[4:]:
+        record = trial.system_attrs[ATTRIBUTE]
+        assert record["role"] == ("random" if record["t"] % 3 == 0 else "model")
+        assert record.get("mine") == (record["t"] if record["t"] % 3 == 0 else None)
+
+
+def test_a_method_is_registered_in_one_line() -> None:
+    uhebo.register("every-third-random", every_third_random)
+    try:
+        named = run(PROBLEMS["floats"], 14, method="every-third-random")
+        given = run(PROBLEMS["floats"], 14, method=every_third_random)
+        assert [trial.params for trial in named.trials] == [trial.params for trial in given.trials]
+        with pytest.raises(InvalidInputError, match="there is a method 'every-third-random' already"):
+            uhebo.register("every-third-random", every_third_random)
+    finally:
+        del METHODS["every-third-random"]
+
+
+# What is said, and how often
+
+
+def test_conditional_parameters_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="uhebo"):
+        run(PROBLEMS["conditional"], 10, method="map")
+    said = [record.getMessage() for record in caplog.records if record.name == "uhebo"]
+    assert len(said) == 1
+    assert "'slope'" in said[0]
+    assert "'width'" in said[0]
+    assert "the model covers ['kind', 'shared']" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "best"}, "unknown method 'best'; choose one of uhe, "),
+        ({"acquisition": "ei"}, "unknown acquisition 'ei'; choose one of ucb, "),
+        ({"kernel": "rbf"}, "kernel"),
+        ({"prior": "nice"}, "prior"),
+        ({"beta": -1}, "beta is -1; expected a number >= 0 or 'theory'"),
+        ({"beta": "large"}, "beta is 'large'"),
+        ({"beta": math.nan}, "beta is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, r"seed is 1\.5"),
+        ({"n_trials": 0}, "n_trials is 0; expected an integer >= 1"),
+        ({"n_startup_trials": -1}, "n_startup_trials is -1; expected an integer >= 0"),
+        ({"n_startup_trials": True}, "n_startup_trials is True"),
+        ({"reward_clip": "above"}, "reward_clip is 'above'"),
+    ],
+)
+def test_misuse_is_refused_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        UHESampler(**options)
+
+
+def test_several_objectives_are_refused() -> None:
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=UHESampler())
+    with pytest.raises(InvalidInputError, match="one objective and this study has 2"):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=1)
