@@ -50,8 +50,9 @@ def minimise(
 ) -> Minima:
     """Minimise `function` (batch of points (R, p) -> values (R,), gradients (R, p)) from every row of `starts`.
 
-    A row stops when its projected gradient is below `gradient_tolerance`, when two successive steps improve its value
-    by less than `value_tolerance` relative to max(1, |value|), or when no step improves it at all. `first_step` and
+    A row stops when its projected gradient is below `gradient_tolerance`, when a step improves its value by less than
+    `value_tolerance` relative to max(1, |value|) and the next one promises no more, when two successive steps do, or
+    when no step improves it at all. `first_step` and
     `max_step` bound the length (largest component) of the first and of any step.
 
     With `race_tolerance` the starts race: one that has become slow by this looser measure and is not in the lead stops,
@@ -83,7 +84,9 @@ def minimise(
             state.slow = np.where(accepted, (state.slow + 1) * (relative <= value_tolerance), state.slow)
             state.limit[accepted] = max_step
             flat = state.aim(low, high, gradient_tolerance)
-            done = done | (accepted & (flat | (state.slow >= 2)))
+            # One small gain may be a bad step; one that promised no more than it gave is the end.
+            spent = (state.slow >= 1) & (-state.slope <= 2.0 * value_tolerance * np.maximum(1.0, np.abs(state.value)))
+            done = done | (accepted & (flat | spent | (state.slow >= 2)))
             if race_tolerance is not None and len(result.value) > 1:
                 state.trailing = np.where(accepted, (state.trailing + 1) * (relative <= race_tolerance), state.trailing)
                 leader = min(state.value.min(), result.value.min())

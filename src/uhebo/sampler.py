@@ -139,7 +139,8 @@ class UHESampler(BaseSampler):
                 break
             step = replace(self._step(study, trial, space), slot=slot)
             proposal = self._propose(step)
-        self._record(study, trial, {**proposal.tags, "t": slot.t})
+        if "fixed_params" not in trial.system_attrs:  # a point fixed in part by the user is data and nothing else
+            self._record(study, trial, {**proposal.tags, "t": slot.t})
         return space.decode(proposal.x)
 
     def _step(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Step:

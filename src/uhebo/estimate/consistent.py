@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.fit import FRESH_STARTS, Fit, fit_loss
+from uhebo.estimate.fit import FRESH_STARTS, STEP_GAIN, Fit, fit_loss
 from uhebo.gp.data import Data
 from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName, squared_distance
@@ -37,6 +37,7 @@ def consistent_estimate(
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
+    tolerance: float = STEP_GAIN,
     pseudo_points: int | None = None,
     block_size: int | None = None,
 ) -> Fit:
@@ -55,6 +56,7 @@ def consistent_estimate(
         rng=rng,
         warm=warm,
         starts=starts,
+        tolerance=tolerance,
         block_size=block_size,
     )
 
@@ -67,11 +69,21 @@ def thinned_estimate(
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
+    tolerance: float = STEP_GAIN,
 ) -> Fit:
     """Maximise the ordinary log posterior on the observed points nearest to 2n uniform draws."""
     kept = np.unique(nearest(data, data.domain.uniform(rng, 2 * len(data))))
     return fit_loss(
-        "thinned", data, data.X[kept], data.y[kept], kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts
+        "thinned",
+        data,
+        data.X[kept],
+        data.y[kept],
+        kernel=kernel,
+        prior=prior,
+        rng=rng,
+        warm=warm,
+        starts=starts,
+        tolerance=tolerance,
     )
 
 

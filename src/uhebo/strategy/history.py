@@ -81,8 +81,11 @@ class History:
 
     @cached_property
     def pending(self) -> Array:
-        """Points under evaluation, (m, d)."""
-        rows = [t.x for t in self.trials if t.state == "running" and t.x is not None]
+        """Points under evaluation, and points that failed, (m, d): no values, but not places to look at next either.
+
+        Without the failed ones a search sticks at the edge of a region where the objective has no value.
+        """
+        rows = [t.x for t in self.trials if t.state != "finished" and t.x is not None]
         return np.array(rows, dtype=np.float64).reshape(-1, self.space.domain.dimension)
 
     def undecided_before(self, number: int) -> int:

@@ -24,9 +24,11 @@ from uhebo.theory import beta_schedule
 EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
 LEADERS = 4
-REFIT_PERIOD = 5
-SMALL = 200
+REFIT_PERIOD = 4
+SMALL = 64
 """Up to this many observations every fit has fresh starts; above, every `REFIT_PERIOD`-th, the others a warm start."""
+TOLERANCE = 3e-2
+"""Nats of log posterior a fit may stop short of: far below what the next observation changes."""
 WARM_FRESH_STARTS = 2
 """Fresh starts beside a warm one."""
 
@@ -88,8 +90,10 @@ class Step:
         warm = self._last_theta(estimator)
         fresh = len(data) <= SMALL or self.slot.t % REFIT_PERIOD == 0
         options: dict[str, Any] = {}
-        if warm is not None and estimator != "hmc":
-            options["starts"] = WARM_FRESH_STARTS if fresh else 0
+        if estimator != "hmc":
+            options["tolerance"] = TOLERANCE
+            if warm is not None:
+                options["starts"] = WARM_FRESH_STARTS if fresh else 0
         run = ESTIMATORS[estimator]
         if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
             run = partial(consistent_estimate, block_size=BLOCK_SIZE)
