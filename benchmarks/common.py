@@ -30,9 +30,9 @@ _P = 1e-4 * np.array(
 )
 
 
-def hartmann6(x: Array) -> float:
-    """Hartmann's function in six dimensions (Dixon & Szegő 1978), to be maximised on the unit cube."""
-    return float(_ALPHA @ np.exp(-np.sum(_A * (x - _P) ** 2, axis=1)))
+def hartmann6(X: Array) -> Array:
+    """Hartmann's function in six dimensions (Dixon & Szegő 1978) of rows in the unit cube; the maximum is 3.32237."""
+    return np.asarray(np.exp(-((X[:, None] - _P) ** 2 * _A).sum(axis=2)) @ _ALPHA)
 
 
 def heading(title: str, packages: Sequence[str]) -> str:
@@ -43,7 +43,7 @@ def heading(title: str, packages: Sequence[str]) -> str:
             versions.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             versions.append(f"{package} not installed")
-    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {', '.join(versions)}\n"
+    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {', '.join(versions)}; {platform.machine()}\n"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -9,10 +9,7 @@ processor time: with one thread that is the time on an idle machine, and it stay
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
 import math
-import platform
 import subprocess
 import sys
 import time
@@ -24,31 +21,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.common import hartmann6, heading, table
 from uhebo.estimate import BLOCK_SIZE, consistent_estimate, map_estimate
 from uhebo.estimate.fit import fresh_starts, log_posterior
 from uhebo.gp import Data, Theta, named_prior
-from uhebo.gp.domain import Array
 
 STARTS = 3
 DIMENSION = 6
 SIZES = (20, 50, 100, 200, 500, 1000)
 FLAT = named_prior("flat", DIMENSION)
-
-
-def hartmann6(X: Array) -> Array:
-    """Σ_i c_i exp(-Σ_j A_ij (x_j - P_ij)²), to be maximised; 3.32237 at the best point."""
-    A = np.array(
-        [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-    )
-    P = 1e-4 * np.array(
-        [
-            [1312, 1696, 5569, 124, 8283, 5886],
-            [2329, 4135, 8307, 3736, 1004, 9991],
-            [2348, 1451, 3522, 2883, 3047, 6650],
-            [4047, 8828, 8732, 5743, 1091, 381],
-        ]
-    )
-    return np.asarray(np.exp(-((X[:, None] - P) ** 2 * A).sum(axis=2)) @ np.array([1.0, 1.2, 3.0, 3.2]))
 
 
 def data_set(n: int, seed: int) -> Data:
@@ -114,13 +95,6 @@ def seconds(function: Callable[[], Any], repeats: int) -> tuple[float, Any]:
         answer = function()
         times.append(time.process_time() - begin)
     return median(times), answer
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    heads = list(heads)
-    print("\n| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
 
 
 def peers_rows(sizes: Iterable[int]) -> Iterable[list[str]]:
@@ -215,6 +189,10 @@ def import_rows() -> Iterable[list[str]]:
     yield [f"{spent['uhebo']:.2f} s", f"{spent['optuna']:.2f} s", f"{spent['uhebo'] / spent['optuna']:.2f}×"]
 
 
+def show(columns: list[str], rows: Iterable[list[str]]) -> None:
+    print(table(columns, list(rows)), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="n up to 200 only, about two minutes")
@@ -222,23 +200,19 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    versions = {
-        name: importlib.metadata.version(name) for name in ("numpy", "scipy", "botorch", "gpytorch", "scikit-learn")
-    }
-    named = ", ".join(f"{name} {version}" for name, version in {**versions, "torch": torch.__version__}.items())
-    print(f"{datetime.date.today()}, Python {platform.python_version()}, {named}; {platform.machine()}, one thread")
+    print(heading("Fits, Hartmann6 data, one thread, CPU time", ("botorch", "gpytorch", "torch", "scikit-learn")))
     warnings.simplefilter("ignore")  # the peers warn of bounds reached and of retries
     with threadpool_limits(1):
         heads = ["n", "uhebo", "BoTorch", "scikit-learn", "BoTorch / uhebo", "scikit-learn / uhebo"]
         heads += ["log likelihood, uhebo - BoTorch", "uhebo - scikit-learn"]
-        table(heads, peers_rows([n for n in SIZES if n <= 200 or not quick]))
-        table(["prior", "n", "consistent loss (M = 2n)", "map", "consistent / map"], consistent_rows(quick))
+        show(heads, peers_rows([n for n in SIZES if n <= 200 or not quick]))
+        show(["prior", "n", "consistent loss (M = 2n)", "map", "consistent / map"], consistent_rows(quick))
         sizes = (500, 1000) if quick else (500, 1000, 2000, 4000)
-        table(
+        show(
             ["n", f"consistent in blocks of {BLOCK_SIZE}", f"growth exponent since n = {sizes[0]}"], growth_rows(sizes)
         )
-    table(["peak memory, n = 2000, d = 20", "after import", "of the fit"], memory_rows())
-    table(["import uhebo", "import optuna", "ratio"], import_rows())
+    show(["peak memory, n = 2000, d = 20", "after import", "of the fit"], memory_rows())
+    show(["import uhebo", "import optuna", "ratio"], import_rows())
 
 
 if __name__ == "__main__":

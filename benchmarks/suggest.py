@@ -49,7 +49,7 @@ def with_sampler(make: Callable[[], optuna.samplers.BaseSampler], pending: int =
             start = time.process_time()
             trial = study.ask(DISTRIBUTIONS)
             seconds.append(time.process_time() - start)
-            study.tell(trial, hartmann6(np.array([trial.params[name] for name in DISTRIBUTIONS])))
+            study.tell(trial, float(hartmann6(np.array([[trial.params[name] for name in DISTRIBUTIONS]]))[0]))
         return seconds
 
     return ask
@@ -78,7 +78,7 @@ def botorch(X: Array, y: Array, repeats: int) -> list[float]:
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         point, _ = optimize_acqf(LogExpectedImprovement(model, y.max()), bounds, q=1, num_restarts=10, raw_samples=512)
         seconds.append(time.process_time() - start)
-        X, y = np.concatenate([X, point.numpy()]), np.append(y, hartmann6(point.numpy()[0]))
+        X, y = np.concatenate([X, point.numpy()]), np.append(y, hartmann6(point.numpy()))
     return seconds
 
 
@@ -101,7 +101,7 @@ def main() -> None:
         for n in sizes:
             rng = np.random.default_rng(n)
             X = rng.random((n, DIMENSION))
-            y = np.array([hartmann6(x) for x in X])
+            y = hartmann6(X)
             for name, ask in libraries.items():
                 repeats = 3 if n >= 500 and not name.startswith("uhebo") else 7
                 median[name, n] = statistics.median(ask(X, y, repeats)[1:])

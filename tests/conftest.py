@@ -9,8 +9,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import importlib
 import warnings
+from collections.abc import Iterator
 from types import ModuleType
 
+import optuna
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,3 +32,12 @@ def require(module: str, how: str) -> ModuleType:
         if os.environ.get("UHEBO_REQUIRE_ALL"):
             pytest.fail(message)
         pytest.skip(message)
+
+
+@pytest.fixture(autouse=True)
+def quiet_optuna() -> Iterator[None]:
+    """No line a trial; whatever a test does to the level is undone."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(verbosity)

@@ -6,7 +6,6 @@ import builtins
 import math
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,6 @@ from uhebo.strategy import Proposal, Step
 from uhebo.trial_log import ATTRIBUTE
 
 SPACE = {"x": (-1.0, 2.0), "y": (0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(verbosity)
 
 
 def bowl(x: float, y: float) -> float:

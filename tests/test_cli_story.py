@@ -201,3 +201,17 @@ def test_the_guides_space_table(shell: Shell) -> None:
     paragraph = GUIDE.read_text(encoding="utf-8").partition("`--param` says")[2].partition("\n\n")[0]
     for option in re.findall(r"`(\w+=[\w.:,=-]+)`", paragraph):
         shell("create", f"{option[:2]}.db".replace("=", "_"), "--param", option)
+
+
+def test_the_readmes_commands_run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The furnace story of the README, in order, in one folder."""
+    pages = _no_waiting(monkeypatch)
+    ran = []
+    for language, block in _blocks((GUIDE.parents[1] / "README.md").read_text(encoding="utf-8")):
+        for line in block.splitlines() if language == "console" else ():
+            args = shlex.split(line.removeprefix("$ "), comments=True)[1:]
+            shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
+            ran.append(args[0])
+    assert ran == ["create", "suggest", "tell", "suggest", "diagnose", "report", "dashboard"]
+    assert pages
+    assert (shell.folder / "report.html").stat().st_size > 100_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -91,14 +91,6 @@ PROBLEMS = {
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ESTIMATORS, "hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(verbosity)
 
 
 def run(problem: Problem, n_trials: int = TRIALS, direction: Direction = "minimize", **options: Any) -> Study:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -27,14 +27,6 @@ Array = NDArray[np.float64]
 Rng = np.random.Generator
 SEEDS = range(6)
 NAMES = "abcdefgh"
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def made(

@@ -10,7 +10,7 @@ import logging
 import math
 import sqlite3
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,6 @@ from uhebo.trial_log import ATTRIBUTE
 
 METHODS = ("uhe", "map")
 both_methods = pytest.mark.parametrize("method", METHODS)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(verbosity)
 
 
 @pytest.fixture(autouse=True)

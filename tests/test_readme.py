@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import optuna
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
@@ -22,12 +21,8 @@ def python_blocks() -> list[tuple[int, str]]:
 def test_the_example_runs(line: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uhebo.strategy.methods.METHODS", dict(__import__("uhebo").METHODS))
-    verbosity = optuna.logging.get_verbosity()
-    try:
-        # Blank lines in front, so that a traceback names the line of the README.
-        exec(compile("\n" * (line - 1) + code, str(README), "exec"), {"__name__": "__main__"})
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    # Blank lines in front, so that a traceback names the line of the README.
+    exec(compile("\n" * (line - 1) + code, str(README), "exec"), {"__name__": "__main__"})
 
 
 def test_both_faces_are_shown_in_under_ten_lines_each() -> None:

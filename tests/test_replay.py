@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -28,14 +28,6 @@ from uhebo.trial_log import ATTRIBUTE, read_history, shared_space
 TRIALS, INITIAL, SEED = 40, 5, 11
 OWN_METHODS = tuple(METHODS)
 Objective = Callable[[optuna.Trial], float]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(verbosity)
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ from uhebo.report.table import MOST_COLUMNS, TrialTable
 from uhebo.report.text import in_figure, in_html, safe_file_name
 from uhebo.report.view import StudyView
 
+UNNAMED = "no-name-"
+"""How Optuna begins the name of a study that was given none."""
 WIDEST = 62
 """Characters across a table that fits half the page."""
 TONES = {"trust": "trust", "caution": "caution", "do not trust": "distrust"}
@@ -62,7 +64,8 @@ def report_html(study: Study, *, diagnosis: Any = None, title: str | None = None
         diagnosis = diagnose(study)
     drawn = pictures(study, diagnosis, optimum)
     table = TrialTable(view)
-    heading = title if title is not None else f"Study {study.study_name}"
+    named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
+    heading = named if title is None else title
     script = _resource("page.js")
     body = "\n".join(
         [
