@@ -25,6 +25,8 @@ from uhebo.gp.priors import Prior
 from uhebo.gp.theta import Theta
 
 BLOCK_SIZE = 200
+TOLERANCE = 3e-2
+"""Nats a fit to pseudo-points may stop short of: another draw of the points changes their loss by many."""
 CHUNK = 512
 """Pseudo-points compared with all observed ones at a time, where a tree cannot be used."""
 
@@ -37,7 +39,7 @@ def consistent_estimate(
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
-    tolerance: float = STEP_GAIN,
+    tolerance: float = TOLERANCE,
     pseudo_points: int | None = None,
     block_size: int | None = None,
 ) -> Fit:

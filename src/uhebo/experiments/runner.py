@@ -1,8 +1,8 @@
 """Run cells (problem, method, seed, budget) in parallel, each finished one on disk at once; stop and continue at will.
 
 Cells are run by joblib: processes on one machine by default, or whatever backend the caller has chosen with joblib's
-own `parallel_config` (Dask, Ray). Workers hand their records back and only this process writes files, so a cluster needs
-no shared folder.
+own `parallel_config` (Dask, Ray). Workers hand their records back and only this process writes files, so that a
+cluster needs no shared folder.
 """
 
 from __future__ import annotations
