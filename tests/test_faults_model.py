@@ -35,7 +35,7 @@ def assert_finite(result: Fit) -> None:
         assert np.isfinite(theta.to_log()).all()
         query = np.concatenate([data.X[:20], data.domain.uniform(rng, 20)])
         mean, variance, *gradients = posterior.predict_with_gradient(query)
-        # In the user's units a prediction may lie beyond the largest double where the data end there; scaled it may not.
+        # A quarter of the user's units: where the data end at the largest double, a prediction may lie beyond it.
         natural = data.location / 4 + data.scale / 4 * mean
         for values in (mean, variance, *gradients, posterior.sample(query, rng), natural):
             assert np.isfinite(values).all()

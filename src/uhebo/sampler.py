@@ -55,9 +55,10 @@ class UHESampler(BaseSampler):
             without it, it works in epochs of doubling length.
         n_startup_trials: size of the uniform initial design; default three times the number of parameters.
         seed: makes every suggestion a function of (seed, trial number, log of trials).
-        acquisition: "ucb", "log-ei", "pi" or "thompson".
+        acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).
         beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
-        prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled") or a `Prior`.
+        prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise") or a `Prior`; default the
+            method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se".
         deterministic: the objective has no noise, so no point is proposed twice while another one exists.
         exact: never split the consistent loss into blocks, however many observations there are.
@@ -71,9 +72,9 @@ class UHESampler(BaseSampler):
         n_trials: int | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
-        acquisition: str = "ucb",
+        acquisition: str | None = None,
         beta: Beta = 1.96,
-        prior: str | Prior = "paper",
+        prior: str | Prior | None = None,
         kernel: str = "matern52",
         deterministic: bool = False,
         exact: bool = False,
@@ -82,7 +83,8 @@ class UHESampler(BaseSampler):
         self._strategy = named_method(method)
         self._n_trials = _checked_count("n_trials", n_trials, 1)
         self._n_startup_trials = _checked_count("n_startup_trials", n_startup_trials, 0)
-        named_prior(prior, 1)
+        if prior is not None:
+            named_prior(prior, 1)
         if beta != "theory" and not (isinstance(beta, (int, float)) and math.isfinite(beta) and beta >= 0):
             raise InvalidInputError(f"beta is {beta!r}; expected a number >= 0 or 'theory'")
         if reward_clip not in ("below", "both", "none"):
@@ -91,7 +93,7 @@ class UHESampler(BaseSampler):
             seed=secrets.randbits(63) if seed is None else _checked_seed(seed),
             kernel=check_kernel(kernel),
             prior=prior,
-            acquisition=check_acquisition(acquisition),
+            acquisition=None if acquisition is None else check_acquisition(acquisition),
             beta=beta,
             deterministic=deterministic,
             exact=exact,

@@ -31,7 +31,7 @@ from uhebo.threads import single_threaded
 FRESH_STARTS = 3
 MAX_ROUNDS = 100
 ROUGH_ROUNDS = 40
-STEP_GAIN = 1e-5
+STEP_GAIN = 1e-4
 """A climb ends when two successive steps gain less than about this many nats (the likelihood is of the order of n); an
 estimator's `tolerance` replaces it."""
 RIVAL = 3.0
@@ -237,7 +237,7 @@ def climb_from_many(
         high,
         max_rounds=MAX_ROUNDS,
         gradient_tolerance=10.0 * tolerance,
-        value_tolerance=max(tolerance / points, 1e-8),
+        value_tolerance=max(tolerance / points, 1e-6),
         race_tolerance=1e-3,
         hessian=curvature(full if screen is None else screen, starts, points),
         max_step=0.25 if near else 2.0,

@@ -12,6 +12,8 @@ offered; results record which one was used:
     flat         no prior: maximum likelihood
     dim-scaled   log-normal lengthscales that grow with √d (Hvarfner, Hellsten & Nardi 2024, as in BoTorch). Their MAP
                  is taken without the Jacobian; completing the square, that is a normal density of u centred σ² lower.
+    precise      for objectives that are deterministic or nearly so: lengthscales within the unit cube, log-normal(0, 1)
+                 amplitude, horseshoe(0.1) noise with a floor of 1e-10, so that the search can go on to many digits
 """
 
 from __future__ import annotations
@@ -67,6 +69,21 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
+class Horseshoe:
+    """p(u) ∝ log(1 + 3 s²/θ) for a variance θ = e^u: favours next to no noise, and does not rule out much.
+
+    A bound of the horseshoe's density (Carvalho, Polson & Scott 2010), customary for the noise of a GP.
+    """
+
+    scale: float
+
+    def __call__(self, u: Array) -> tuple[Array, Array]:
+        theta, width = np.exp(u), 3.0 * self.scale**2
+        inner = np.log1p(width / theta)
+        return np.log(inner), -width / (theta + width) / inner
+
+
+@dataclass(frozen=True)
 class Prior:
     """Densities of the lengthscales, the signal and the noise variance, and the box all fits stay in."""
 
@@ -119,6 +136,14 @@ PRIORS: dict[str, Callable[[int], Prior]] = {
     "paper-ev": lambda _: _same_gamma("paper-ev", 1e-3**2 / 10.0, 1e-3 / 10.0),
     "flat": lambda _: Prior("flat", Flat(), Flat(), Flat()),
     "dim-scaled": _dim_scaled,
+    "precise": lambda _: Prior(
+        "precise",
+        Flat(),
+        LogNormal(0.0, 1.0),
+        Horseshoe(0.1),
+        lengthscale_bounds=(5e-3, 1.1),
+        noise_bounds=(1e-10, 10.0),
+    ),
 }
 """Name -> prior for a dimension."""
 

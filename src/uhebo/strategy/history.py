@@ -15,6 +15,7 @@ import numpy as np
 
 from uhebo.gp.data import Data
 from uhebo.gp.domain import Array
+from uhebo.gp.warp import warped as warp
 from uhebo.space import SearchSpace
 
 State = Literal["finished", "failed", "running"]
@@ -66,6 +67,8 @@ class History:
     space: SearchSpace
     trials: tuple[Trial, ...]
     n_initial: int
+    warped: bool = False
+    """Whether `data` has its values warped towards a normal distribution (same order, same best point)."""
 
     @cached_property
     def finished(self) -> tuple[Trial, ...]:
@@ -77,7 +80,8 @@ class History:
         """D_{t-1}, standardised."""
         dimension = self.space.domain.dimension
         X = np.array([t.x for t in self.finished]).reshape(-1, dimension)
-        return Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
+        data = Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
+        return warp(data) if self.warped else data
 
     @cached_property
     def pending(self) -> Array:

@@ -152,7 +152,7 @@ def wang_de_freitas(step: Step) -> Proposal:
 def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
     """The UCB point of a scaling; with another acquisition, that one's point under the scaled posterior."""
     point = scaling.point
-    if step.settings.acquisition != "ucb":
+    if step.acquisition != "ucb":
         point = step.best_point(tuple(with_pending([scaling.posterior], step.history.pending)))
     figures = {"g": round(scaling.factor, 6), "deviation": round(scaling.deviation, 6)}
     return Proposal(point, {"role": "model", **fit_record(fit), **figures, **tags})

@@ -21,6 +21,7 @@ from uhebo.gp.domain import Array, Rng
 from uhebo.strategy.history import History, Slot
 from uhebo.theory import beta_schedule
 
+PAPER_ACQUISITION, PAPER_PRIOR = "ucb", "paper"
 EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
 LEADERS = 4
@@ -39,14 +40,14 @@ STREAMS: dict[Stream, int] = {"point": 0, "arm": 1, "fit": 2, "maximise": 3}
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a method leaves open. The defaults are the paper's."""
+    """Everything a method leaves open; None stands for the method's own choice."""
 
     seed: int
     horizon: int | None = None
     """T, the number of iterations after the initial design, where it is known."""
     kernel: KernelName = "matern52"
-    prior: str | Prior = "paper"
-    acquisition: str = "ucb"
+    prior: str | Prior | None = None
+    acquisition: str | None = None
     beta: Beta = 1.96
     deterministic: bool = False
     exact: bool = False
@@ -78,6 +79,19 @@ class Step:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
         return Proposal(random_point(self._search(), self.rng("point")), {"role": "random", **tags})
 
+    def with_defaults(self, *, acquisition: str, prior: str | Prior, warped: bool = False) -> Step:
+        """The step of a method that has other defaults than the paper's; what the user chose stays."""
+        chosen = replace(
+            self.settings,
+            acquisition=acquisition if self.settings.acquisition is None else self.settings.acquisition,
+            prior=prior if self.settings.prior is None else self.settings.prior,
+        )
+        return replace(self, settings=chosen, history=replace(self.history, warped=warped))
+
+    @property
+    def acquisition(self) -> str:
+        return PAPER_ACQUISITION if self.settings.acquisition is None else self.settings.acquisition
+
     def beta(self) -> float:
         """Multiplier of the deviation in UCB."""
         if self.settings.beta == "theory":
@@ -97,7 +111,7 @@ class Step:
         run = ESTIMATORS[estimator]
         if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
             run = partial(consistent_estimate, block_size=BLOCK_SIZE)
-        prior = named_prior(settings.prior, data.dimension)
+        prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
         return run(data, kernel=settings.kernel, prior=prior, rng=self.rng("fit"), warm=warm, **options)
 
     def model(self, estimator: str, **tags: Any) -> Proposal:
@@ -119,7 +133,7 @@ class Step:
         Trials before this one that are about to propose a point too go first: for each, the best point is taken as
         pending, so that workers who look at the same log at the same moment do not arrive at the same point.
         """
-        acquisition = self.settings.acquisition if acquisition is None else acquisition
+        acquisition = self.acquisition if acquisition is None else acquisition
         rng, search = self.rng("maximise"), self._search()
         for _ in range(self.history.undecided_before(self.slot.number)):
             point = self._maximise(acquisition, posteriors, search, rng)[None]

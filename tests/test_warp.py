@@ -1,0 +1,47 @@
+"""The warp of targets against SciPy's, and what it must leave alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import yeojohnson, yeojohnson_llf, yeojohnson_normmax
+
+from uhebo.gp import Data
+from uhebo.gp.warp import best_parameter, log_likelihood, warped, yeo_johnson
+
+
+@pytest.mark.parametrize("parameter", [-2.0, 0.0, 0.5, 1.0, 1.7, 2.0, 3.3])
+def test_transform_agrees_with_scipy(parameter: float) -> None:
+    y = np.linspace(-4.0, 6.0, 41)
+    np.testing.assert_allclose(yeo_johnson(y, parameter), yeojohnson(y, lmbda=parameter), rtol=1e-12, atol=1e-12)
+    assert log_likelihood(y, parameter) == pytest.approx(yeojohnson_llf(parameter, y), rel=1e-10)
+
+
+@pytest.mark.parametrize("tail", [0.0, 0.5, 1.0, 2.0])
+def test_parameter_agrees_with_scipy(tail: float) -> None:
+    rng = np.random.default_rng(0)
+    y = -rng.lognormal(sigma=tail, size=80) if tail else rng.standard_normal(80)
+    y = (y - y.mean()) / y.std()
+    assert best_parameter(y) == pytest.approx(yeojohnson_normmax(y), abs=0.03)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_order_is_kept_and_everything_stays_finite(values: list[float]) -> None:
+    data = warped(Data.of(np.zeros((len(values), 1)), values))
+    assert np.isfinite(data.y).all()
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(data.y[order]) >= 0.0).all()
+
+
+def test_a_long_tail_is_pulled_in() -> None:
+    values = np.concatenate([np.linspace(0, 1, 30), [-50.0]])
+    plain = Data.of(np.zeros((31, 1)), values)
+    assert np.ptp(plain.y[:30]) < 0.2 < 1.0 < np.ptp(warped(plain).y[:30])
+
+
+def test_few_or_constant_values_are_left_alone() -> None:
+    for values in ([1.0, 2.0, 9.0], [3.0] * 10):
+        data = Data.of(np.zeros((len(values), 1)), values)
+        assert warped(data) is data
