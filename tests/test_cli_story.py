@@ -21,7 +21,7 @@ from tests.test_cli import Shell
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
 COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "diagnose", "report", "dashboard"]
-COMMANDS += ["methods"]
+COMMANDS += ["methods", "problems"]
 
 
 @pytest.fixture

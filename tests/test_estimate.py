@@ -172,7 +172,8 @@ def test_jitter_is_recorded() -> None:
     data = Data.of(np.repeat(np.random.default_rng(0).random((4, 2)), 5, axis=0), np.arange(20.0))
     posterior = Posterior.of(data, Theta.of([0.5, 0.5], 1.0, 0.0))
     assert posterior.jitter > 0.0
-    fit = Fit("map", "paper", (posterior, Posterior.of(data, Theta.of([0.5, 0.5], 1.0, 0.1))), 0.0, True, 1, 1, 0)
+    thetas = (posterior.theta, Theta.of([0.5, 0.5], 1.0, 0.1))
+    fit = Fit("map", "paper", data, "matern52", thetas, 0.0, True, 1, 1, 0)
     assert fit.jitter == posterior.jitter
 
 

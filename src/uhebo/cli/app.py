@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from uhebo.cli.look import best, dashboard, diagnose, history, methods, report
+from uhebo.cli.look import best, dashboard, diagnose, history, methods, problems, report
 from uhebo.cli.optimise import optimize
 from uhebo.cli.study import create, status
 from uhebo.cli.suggest_tell import suggest, tell
@@ -49,7 +49,8 @@ def uhebo(
     """
 
 
-for _command in (create, suggest, tell, best, history, status, optimize, diagnose, report, dashboard, methods):
+_COMMANDS = (create, suggest, tell, best, history, status, optimize, diagnose, report, dashboard, methods, problems)
+for _command in _COMMANDS:
     # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
     _settings = {"ignore_unknown_options": True} if _command is tell else {}
     app.command(context_settings=_settings)(_command)

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: best, history, diagnose, report, dashboard, methods."""
+"""Commands that look and change nothing: best, history, diagnose, report, dashboard, methods, problems."""
 
 from __future__ import annotations
 
@@ -207,6 +207,28 @@ def methods(as_json: options.AsJson = False) -> None:
         write_json(found)
     else:
         write_table(("method", "what it does"), list(found.items()))
+
+
+def problems(as_json: options.AsJson = False) -> None:
+    """List the test problems of the paper, by name.
+
+    Those on real data read it from the folder named by UHEBO_DATA, else from OpenML.
+
+    \b
+    Example:
+      $ uhebo problems
+    """
+    from uhebo.experiments import PROBLEMS, problem
+
+    found = [problem(name) for name in PROBLEMS]
+    if as_json:
+        write_json({p.name: {"dimension": p.dimension, "optimum": p.optimum, "about": p.about} for p in found})
+        return
+    rows = [(p.name, str(p.dimension), "" if p.optimum is None else f"{p.optimum:.6g}", p.about) for p in found]
+    rows.append(
+        ("gp-<d>d-<lengthscale>", "d", "", "sample path of a Matérn-5/2 GP with that lengthscale, e.g. gp-2d-0.2")
+    )
+    write_table(("problem", "dimension", "largest value", "what it is"), rows)
 
 
 def _sentence(strategy: Strategy) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -46,7 +47,9 @@ class Fit:
 
     estimator: str
     prior: str
-    posteriors: tuple[Posterior, ...]
+    data: Data
+    kernel: KernelName
+    thetas: tuple[Theta, ...]
     log_posterior: float
     """Value of the loss that was climbed, at the theta returned (the best one for HMC)."""
     converged: bool
@@ -59,13 +62,18 @@ class Fit:
     extra: Mapping[str, float] = field(default_factory=dict)
     """Figures of one estimator alone: acceptance and effective sample size, or the scaling."""
 
+    @cached_property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """`data` under each theta: worked out when first asked for, because it is O(n³) where the fit may be less."""
+        return tuple(Posterior.of(self.data, theta, self.kernel) for theta in self.thetas)
+
     @property
     def posterior(self) -> Posterior:
         return self.posteriors[0]
 
     @property
     def theta(self) -> Theta:
-        return self.posteriors[0].theta
+        return self.thetas[0]
 
     @property
     def jitter(self) -> float:
@@ -180,7 +188,9 @@ def fit_loss(
     return Fit(
         estimator=name,
         prior=prior.name,
-        posteriors=(Posterior.of(data, Theta.from_log(climb.log_theta), kernel),),
+        data=data,
+        kernel=kernel,
+        thetas=(Theta.from_log(climb.log_theta),),
         log_posterior=climb.value,
         converged=climb.converged,
         starts=climb.starts,
@@ -258,8 +268,8 @@ def moderate_theta(low: Array, high: Array) -> Array:
 def without_data(name: str, data: Data, kernel: KernelName, prior: Prior) -> Fit:
     """What any estimator says before the first observation: the moderate theta, and that nothing was fitted."""
     low, high = prior.bounds(data.dimension)
-    posterior = Posterior.of(data, Theta.from_log(moderate_theta(low, high)), kernel)
-    return Fit(name, prior.name, (posterior,), 0.0, False, 0, 0, 0, fallback="no data")
+    theta = Theta.from_log(moderate_theta(low, high))
+    return Fit(name, prior.name, data, kernel, (theta,), 0.0, False, 0, 0, 0, fallback="no data")
 
 
 def curvature(target: LogPosterior, log_theta: Array, points: int) -> Array | None:

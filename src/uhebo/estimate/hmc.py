@@ -18,7 +18,6 @@ from uhebo.gp.data import Data
 from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName
 from uhebo.gp.likelihood import Objective
-from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.gp.theta import Theta
 from uhebo.threads import single_threaded
@@ -67,11 +66,12 @@ def hmc_estimate(
     low, high = prior.bounds(data.dimension)
     chain = sample_chain(target, start.theta.to_log(), low, high, rng=rng, burn_in=burn_in, draws=kept * thin)
     chosen = slice(thin - 1, None, thin)
-    posteriors = tuple(Posterior.of(data, Theta.from_log(draw), kernel) for draw in chain.draws[chosen])
     return Fit(
         estimator="hmc",
         prior=prior.name,
-        posteriors=posteriors,
+        data=data,
+        kernel=kernel,
+        thetas=tuple(Theta.from_log(draw) for draw in chain.draws[chosen]),
         log_posterior=float(chain.values[chosen].max()),
         converged=start.converged,
         starts=start.starts,

@@ -140,7 +140,7 @@ def h1(half_width: float = 25.0, *, outside: bool = False) -> Problem:
     best, value = [[8.6997975, 6.7665037]], 1.999999999961
     if outside:
         best, value = [[8.6998, 6.7665]], 1.999999999921
-    about = "a peak on 0.2 % of the box among waves"
+    about = "one high, narrow peak among waves" + (", as DEAP has it" if outside else "")
     return box(name, lambda X: h1_rows(X, outside=outside), bounds, value, best, about)
 
 

@@ -106,7 +106,13 @@ def lr_vehicle(iterations: int = 1000) -> Problem:
         )
 
     space = {"alpha": Float(1e-5, 1.0, log=True), "eta0": Float(1e-5, 1.0, log=True)}
-    return Problem("lr-vehicle", space, _accuracy("vehicle", make), fidelity=iterations, about=lr_vehicle.__doc__ or "")
+    return Problem(
+        "lr-vehicle",
+        space,
+        _accuracy("vehicle", make),
+        fidelity=iterations,
+        about="logistic regression by SGD on Vehicle: penalty, rate",
+    )
 
 
 def xgboost_on(data: str, trees: int = 2000) -> Problem:
@@ -125,7 +131,13 @@ def xgboost_on(data: str, trees: int = 2000) -> Problem:
         "colsample_bytree": Float(0.1, 1.0),
         "reg_lambda": Float(2.0**-10, 2.0**10, log=True),
     }
-    return Problem(f"xgboost-{data}", space, _accuracy(data, make), fidelity=trees, about=f"XGBoost on {data}")
+    return Problem(
+        f"xgboost-{data}",
+        space,
+        _accuracy(data, make),
+        fidelity=trees,
+        about=f"XGBoost on {data}: rate, depth, columns, penalty",
+    )
 
 
 def rf_wilt(trees: int = 512) -> Problem:
@@ -151,4 +163,10 @@ def rf_wilt(trees: int = 512) -> Problem:
         "max_features": Float(0.0, 1.0),
         "min_samples_leaf": Int(1, 20),
     }
-    return Problem("rf-wilt", space, _accuracy("wilt", make), fidelity=trees, about=rf_wilt.__doc__ or "")
+    return Problem(
+        "rf-wilt",
+        space,
+        _accuracy("wilt", make),
+        fidelity=trees,
+        about="random forest on Wilt: depth, splits, features, leaves",
+    )

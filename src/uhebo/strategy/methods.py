@@ -25,6 +25,7 @@ from uhebo.strategy.step import Proposal, Step, fit_record
 Strategy = Callable[[Step], Proposal]
 
 RANDOM_ARM, MODEL_ARM = 0, 1
+FIRST_RANDOM = 16
 
 
 def random(step: Step) -> Proposal:
@@ -40,6 +41,20 @@ def fixed(step: Step, estimator: str) -> Proposal:
 def ra(step: Step) -> Proposal:
     """RA-BO: random at odd t, the acquisition under the consistent theta at even t."""
     return step.random() if step.slot.first_half else step.model("consistent")
+
+
+def auto(step: Step) -> Proposal:
+    """LogEI on warped values; the consistent loss as a second opinion at every other step, rare random points.
+
+    The other steps use MAP: it is the more precise of the two on smooth functions, and the one that gets stuck. Random
+    points come at iterations 16, 32, 64, …: infinitely often, as a consistent estimate needs, and ever more rarely,
+    because each one costs an evaluation.
+    """
+    step = step.with_defaults(acquisition="log-ei", prior="precise", warped=True)
+    t = step.slot.t
+    if t >= FIRST_RANDOM and t & (t - 1) == 0:
+        return step.random()
+    return step.model("map" if step.slot.first_half else "consistent")
 
 
 def paired_exp3(step: Step, estimator: str) -> Proposal:
@@ -160,6 +175,7 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
 
 METHODS: dict[str, Strategy] = {
     "uhe": partial(paired_exp3, estimator="consistent"),
+    "auto": auto,
     "ra": ra,
     "random-exp3": partial(paired_exp3, estimator="map"),
     "consistent-only": partial(fixed, estimator="consistent"),

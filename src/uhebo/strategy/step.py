@@ -145,8 +145,19 @@ class Step:
     def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], search: Search, rng: Rng) -> Array:
         if acquisition == "thompson":
             return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], search, rng)
-        target = surface(acquisition, posteriors, beta=self.beta(), best=float(self.history.data.y.max()))
+        target = surface(acquisition, posteriors, beta=self.beta(), best=self._incumbent(posteriors))
         return maximise(target, search, rng)
+
+    def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float:
+        """The value to improve on: the best observed one, or with noise the best of what the model takes them for.
+
+        The posterior mean at the data is y - s2 α. A lucky draw of the noise is not something to be beaten.
+        """
+        y = self.history.data.y
+        if self.settings.deterministic:
+            return float(y.max())
+        smoothed = [(p.data.y - p.theta.s2 * p.alpha)[: len(y)].max() for p in posteriors]
+        return float(np.mean(smoothed))
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:
         """Posterior -> UCB point, for the estimators that need to look ahead."""
