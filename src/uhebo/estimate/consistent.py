@@ -25,7 +25,7 @@ from uhebo.gp.priors import Prior
 from uhebo.gp.theta import Theta
 
 BLOCK_SIZE = 200
-TOLERANCE = 3e-2
+TOLERANCE = 0.1
 """Nats a fit to pseudo-points may stop short of: another draw of the points changes their loss by many."""
 CHUNK = 512
 """Pseudo-points compared with all observed ones at a time, where a tree cannot be used."""
