@@ -25,6 +25,8 @@ PAPER_ACQUISITION, PAPER_PRIOR = "ucb", "paper"
 EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
 LEADERS = 4
+MOST_UNDECIDED = 8
+"""Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
 REFIT_PERIOD = 4
 SMALL = 64
 """Up to this many observations every fit has fresh starts; above, every `REFIT_PERIOD`-th, the others a warm start."""
@@ -135,7 +137,7 @@ class Step:
         """
         acquisition = self.acquisition if acquisition is None else acquisition
         rng, search = self.rng("maximise"), self._search()
-        for _ in range(self.history.undecided_before(self.slot.number)):
+        for _ in range(min(self.history.undecided_before(self.slot.number), MOST_UNDECIDED)):
             point = self._maximise(acquisition, posteriors, search, rng)[None]
             posteriors = tuple(with_pending(posteriors, point))
             if self.settings.deterministic:
