@@ -29,7 +29,8 @@ MOST_UNDECIDED = 8
 """Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
 REFIT_PERIOD = 4
 SMALL = 64
-"""Up to this many observations every fit has fresh starts; above, every `REFIT_PERIOD`-th, the others a warm start."""
+"""Up to this many observations every fit has fresh starts; above, those of every `REFIT_PERIOD`-th pair of iterations
+have, and the others a warm start alone. Pairs, so that a method which alternates gives both its estimators a turn."""
 TOLERANCE = 3e-2
 """Nats of log posterior a fit may stop short of: far below what the next observation changes."""
 WARM_FRESH_STARTS = 2
@@ -104,7 +105,7 @@ class Step:
         """Estimate theta on D_{t-1}: from the last theta this estimator gave, and from fresh starts."""
         data, settings = self.history.data, self.settings
         warm = self._last_theta(estimator)
-        fresh = len(data) <= SMALL or self.slot.t % REFIT_PERIOD == 0
+        fresh = len(data) <= SMALL or self.slot.pair % REFIT_PERIOD == 0
         options: dict[str, Any] = {}
         if estimator != "hmc":
             options["tolerance"] = TOLERANCE
