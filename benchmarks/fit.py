@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -109,7 +110,7 @@ def peers_rows(sizes: Iterable[int]) -> Iterable[list[str]]:
             reached = {}
             for name, fit in (("ours", fit_ours), ("botorch", fit_botorch), ("sklearn", fit_sklearn)):
                 repeats = ours_repeats if name == "ours" else peer_repeats
-                spent, theta = seconds(lambda fit=fit, data=data, seed=seed: fit(data, seed), repeats)  # type: ignore[misc]
+                spent, theta = seconds(partial(fit, data, seed), repeats)
                 times[name].append(spent)
                 reached[name] = float(target(theta.to_log()[None])[0][0])
             for name in better:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -91,7 +91,8 @@ def expected(distribution: BaseDistribution) -> str:
     if isinstance(distribution, CategoricalDistribution):
         shown = texts(distribution)
         return "one of " + ", ".join(shown[:10]) + (" …" if len(shown) > 10 else "")
-    low, high = distribution.low, distribution.high  # type: ignore[attr-defined]
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))  # a space has no other kinds
+    low, high = distribution.low, distribution.high
     step = getattr(distribution, "step", None)
     kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
     return f"{kind} from {low} to {high}" + (f" in steps of {step}" if step not in (None, 1) else "")
