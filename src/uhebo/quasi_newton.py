@@ -190,6 +190,7 @@ class _Rows:
             self.value, self.length = np.where(rows, value, self.value), np.where(rows, 1.0, self.length)
         self.bend(moved, change)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what goes beyond the range of doubles is caught at the end
     def bend(self, s: Array, y: Array) -> None:
         """Damped BFGS update; the first one of a row rescales the identity (Shanno & Phua 1978)."""
         s_y = _dot(s, y)
@@ -210,6 +211,10 @@ class _Rows:
         b_s /= np.sqrt(np.maximum(s_b_s, 1e-30))[:, None]
         self.hessian += y[:, :, None] * y[:, None, :]
         self.hessian -= b_s[:, :, None] * b_s[:, None, :]
+        lost = ~np.isfinite(self.hessian).all(axis=(1, 2))
+        if lost.any():  # curvature beyond the range of doubles: start again from the identity
+            self.hessian[lost] = np.eye(s.shape[1])
+            self.fresh[lost] = True
 
     def aim(self, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
         """Newton steps in the free variables; says which rows are stationary points already.

@@ -8,6 +8,7 @@ import typer
 
 from uhebo.cli.look import best, dashboard, diagnose, history, methods, problems, report
 from uhebo.cli.optimise import optimize
+from uhebo.cli.reproduce import reproduce
 from uhebo.cli.study import create, status
 from uhebo.cli.suggest_tell import suggest, tell
 
@@ -49,7 +50,21 @@ def uhebo(
     """
 
 
-_COMMANDS = (create, suggest, tell, best, history, status, optimize, diagnose, report, dashboard, methods, problems)
+_COMMANDS = (
+    create,
+    suggest,
+    tell,
+    best,
+    history,
+    status,
+    optimize,
+    diagnose,
+    report,
+    dashboard,
+    methods,
+    problems,
+    reproduce,
+)
 for _command in _COMMANDS:
     # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
     _settings = {"ignore_unknown_options": True} if _command is tell else {}

@@ -20,11 +20,23 @@ import re
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from uhebo._version import __version__
 
 Record = dict[str, Any]
+
+
+class Task(Protocol):
+    """Anything with records of its own: a frozen dataclass that names its file."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def file(self) -> Path:
+        """Where its records are, relative to the results folder."""
+
+
 LARGEST_FILE = 50_000_000
 """Bytes a cell's file may hold after decompression; more is not one of ours."""
 
@@ -50,7 +62,7 @@ class Cell:
         return Path(problem) / safe / f"T{self.budget}-seed{self.seed:03d}.jsonl.gz"
 
 
-def write_cell(folder: Path, cell: Cell, records: list[Record]) -> Path:
+def write_cell(folder: Path, cell: Task, records: list[Record]) -> Path:
     """Store the records of a finished cell, whole or not at all."""
     target = folder / cell.file
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,15 +75,11 @@ def write_cell(folder: Path, cell: Cell, records: list[Record]) -> Path:
     return target
 
 
-def read_cell(folder: Path, cell: Cell) -> list[Record] | None:
+def read_cell(folder: Path, cell: Task) -> list[Record] | None:
     """The records of a cell, or None where there is no whole file of it."""
     lines = read_lines(folder / cell.file)
-    if lines is None or {name: lines[0].get(name) for name in ("problem", "method", "seed", "budget")} != {
-        "problem": cell.problem,
-        "method": cell.method,
-        "seed": cell.seed,
-        "budget": cell.budget,
-    }:
+    wanted: Record = json.loads(json.dumps(asdict(cell)))
+    if lines is None or {name: lines[0].get(name) for name in wanted} != wanted:
         return None
     return lines[1:-1]
 

@@ -80,14 +80,20 @@ def split(name: str) -> Split:
 
 
 def _accuracy(data: str, make: Callable[..., Any]) -> Callable[..., float]:
-    def function(**params: Any) -> float:
+    @cache
+    def score(items: tuple[tuple[str, Any], ...]) -> float:
         parts = split(data)
-        model = make(**params).fit(parts.train_X, parts.train_y)
+        model = make(**dict(items)).fit(parts.train_X, parts.train_y)
         return float(model.score(parts.test_X, parts.test_y))
+
+    def function(**params: Any) -> float:
+        # Methods at one seed share their initial design: a process that runs several of them trains each model once.
+        return score(tuple(sorted(params.items())))
 
     return function
 
 
+@cache
 def lr_vehicle(iterations: int = 1000) -> Problem:
     """Logistic regression by stochastic gradient descent on Vehicle: regularisation and first learning rate."""
 
@@ -115,6 +121,7 @@ def lr_vehicle(iterations: int = 1000) -> Problem:
     )
 
 
+@cache
 def xgboost_on(data: str, trees: int = 2000) -> Problem:
     """XGBoost: learning rate, depth, column share and L2 penalty."""
 
@@ -140,6 +147,7 @@ def xgboost_on(data: str, trees: int = 2000) -> Problem:
     )
 
 
+@cache
 def rf_wilt(trees: int = 512) -> Problem:
     """Random forest on Wilt: depth, split and leaf sizes, and the exponent of the number of features."""
 

@@ -8,17 +8,19 @@ cluster needs no shared folder.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import optuna
 
 from uhebo.errors import UheboError
 from uhebo.experiments import problem
-from uhebo.experiments.cells import Cell, Record, read_cell, write_cell
+from uhebo.experiments.cells import Cell, Record, Task, read_cell, write_cell
 from uhebo.sampler import INITIAL_PER_DIMENSION, UHESampler
 from uhebo.trial_log import ATTRIBUTE
+
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 def run_cell(cell: Cell) -> list[Record]:
@@ -37,9 +39,9 @@ def run_cell(cell: Cell) -> list[Record]:
     records: list[Record] = []
     incumbent = float("-inf")
     for _ in range(initial + cell.budget):
-        start = time.perf_counter()
+        start = time.process_time()  # suggestions run on one thread; other processes do not count
         trial = study.ask(dict(case.space))
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         value = case(**trial.params)
         study.tell(trial, value)
         incumbent = max(incumbent, value)
@@ -57,34 +59,62 @@ def run_cell(cell: Cell) -> list[Record]:
     return records
 
 
-def run(cells: Sequence[Cell], folder: Path, *, jobs: int = -1, progress: bool = True) -> dict[Cell, list[Record]]:
+def run(
+    cells: Sequence[Cell], folder: Path, *, jobs: int = -1, progress: bool = True, label: str = "cells"
+) -> dict[Cell, list[Record]]:
     """Records of every cell, computing those that are not in `folder` yet (or are there in part only)."""
+    return compute(cells, folder, run_cell, jobs=jobs, progress=progress, label=label)
+
+
+def compute(
+    cells: Sequence[AnyTask],
+    folder: Path,
+    work: Callable[..., list[Record]],
+    given: Callable[[AnyTask], tuple[Any, ...]] = lambda _: (),
+    *,
+    jobs: int = -1,
+    progress: bool = True,
+    label: str = "cells",
+) -> dict[AnyTask, list[Record]]:
+    """The same for any kind of cell: records are `work(cell, *given(cell))`, and `given` is looked up here.
+
+    Workers are handed what they need, so that a cluster needs no shared folder for this either.
+    """
     done = {cell: records for cell in cells if (records := read_cell(folder, cell)) is not None}
     missing = [cell for cell in dict.fromkeys(cells) if cell not in done]
-    for cell, records in _shown(_computed(missing, jobs), len(cells), len(done), progress):
+    if not missing:
+        return {cell: done[cell] for cell in cells}
+    for cell, records in _shown(
+        _computed(missing, work, given, jobs), len(cells), len(done), label if progress else ""
+    ):
         write_cell(folder, cell, records)
         done[cell] = records
     return {cell: done[cell] for cell in cells}
 
 
-def _computed(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, list[Record]]]:
+def _computed(
+    cells: Sequence[AnyTask],
+    work: Callable[..., list[Record]],
+    given: Callable[[AnyTask], tuple[Any, ...]],
+    jobs: int,
+) -> Iterator[tuple[AnyTask, list[Record]]]:
     """Cells as they finish, in any order."""
-    if not cells:
-        return
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
         raise UheboError("running experiments needs joblib: pip install 'uhebo[experiments]'") from error
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(_labelled)(cell) for cell in cells)
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_labelled)(cell, work, given(cell)) for cell in cells
+    )
 
 
-def _labelled(cell: Cell) -> tuple[Cell, list[Record]]:
-    return cell, run_cell(cell)
+def _labelled(cell: AnyTask, work: Callable[..., list[Record]], given: tuple[Any, ...]) -> tuple[AnyTask, list[Record]]:
+    return cell, work(cell, *given)
 
 
-def _shown(results: Iterator[Any], total: int, completed: int, progress: bool) -> Iterator[Any]:
+def _shown(results: Iterator[Any], total: int, completed: int, label: str) -> Iterator[Any]:
     """The same results with a bar that says how long the rest will take."""
-    if not progress:
+    if not label:
         yield from results
         return
     from rich.progress import (
@@ -96,7 +126,7 @@ def _shown(results: Iterator[Any], total: int, completed: int, progress: bool) -
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns) as bar:
         task = bar.add_task("cells", total=total, completed=completed)
         for result in results:

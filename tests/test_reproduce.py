@@ -1,0 +1,184 @@
+"""The reproduction: verdicts follow their rule, figures and page come out of the records, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from tests.browser import chromium
+from uhebo.cli.app import app
+from uhebo.errors import InvalidInputError
+from uhebo.experiments import plan
+from uhebo.experiments.cells import Cell
+from uhebo.experiments.claims import compared, judge, rate_claim, surrogate_claim, time_claim
+from uhebo.experiments.curves import curves
+from uhebo.experiments.paired import compare
+from uhebo.experiments.reproduce import TARGETS, Reproduction, sized
+from uhebo.experiments.summary import write_summary
+from uhebo.gp.domain import Array
+
+SEEDS = 20
+
+
+def sample(mean: float, spread: float = 0.1, seed: int = 0) -> Array:
+    return np.asarray(mean + spread * np.random.default_rng(seed).standard_normal(SEEDS))
+
+
+def test_a_comparison_agrees_with_scipy() -> None:
+    ours, theirs = sample(1.0), sample(1.1, seed=1)
+    effect = compare(ours, theirs)
+    assert effect.mean == pytest.approx(np.mean(theirs - ours))
+    assert effect.p == stats.wilcoxon(theirs - ours).pvalue
+    reference = stats.bootstrap(
+        (theirs - ours,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert (effect.low, effect.high) == pytest.approx((reference.low, reference.high), abs=0.01)
+    assert effect.outcome == "better"
+    assert compare(theirs, ours).outcome == "worse"
+    assert compare(ours, ours).outcome == "undecided"
+    assert compare(ours[:5], theirs[:5] + 10.0).outcome == "undecided"  # too few seeds for any conclusion
+
+
+@pytest.mark.parametrize(
+    ("rival", "needed", "verdict"),
+    [
+        (2.0, "better", "reproduced"),
+        (1.0, "better", "undecided"),
+        (0.5, "better", "not reproduced"),
+        (1.0, "not worse", "reproduced"),
+        (0.5, "not worse", "not reproduced"),
+    ],
+)
+def test_verdicts_follow_the_rule(rival: float, needed: str, verdict: str) -> None:
+    values = {("h1", "uhe"): sample(1.0), ("h1", "map"): sample(rival, seed=3)}
+    claim = judge("C0", "a claim", compared(values, ["h1"], ["map"], needed))
+    assert claim.verdict == verdict
+    if verdict != "reproduced":
+        assert "map on h1" in claim.reason
+
+
+def test_c5_needs_all_three_orders() -> None:
+    levels = {"random": 1.0, "uhe": 2.0, "portfolio": 3.0, "map": 4.0, "hmc": 4.0, "a-gp-ucb": 4.0, "wang-de-freitas": 5}
+    errors = {(p, m): sample(level, seed=7) for p in plan.SYNTHETIC for m, level in levels.items()}
+    assert surrogate_claim(errors).verdict == "reproduced"
+    errors["h1", "uhe"] = sample(6.0)
+    claim = surrogate_claim(errors)
+    assert claim.verdict == "not reproduced"
+    assert "UHE-BO is lowest of the rest: not reproduced" in claim.reason
+
+
+def test_c7_is_about_ratios_of_time() -> None:
+    seconds = {("h1", "uhe"): sample(2.0), ("h1", "map"): sample(1.8), ("h1", "hmc"): sample(30.0)}
+    claim = time_claim(seconds, ["h1"])
+    assert claim.verdict == "reproduced"
+    assert "UHE-BO takes 1.1" in claim.reason
+    assert time_claim({**seconds, ("h1", "hmc"): sample(4.0)}, ["h1"]).verdict == "not reproduced"
+    assert time_claim({**seconds, ("h1", "map"): sample(0.7)}, ["h1"]).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(-0.5, "reproduced"), (-0.8, "reproduced"), (-0.1, "not reproduced")])
+def test_c8_is_about_the_slope(power: float, verdict: str) -> None:
+    sizes = (10, 20, 40, 80)
+    noise = np.random.default_rng(0).uniform(0.7, 1.3, (SEEDS, len(sizes)))
+    claim = rate_claim(sizes, noise * np.array(sizes, dtype=float) ** power)
+    assert claim.verdict == verdict
+    found = re.search(r"n\^(-\d\.\d+)", claim.reason)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(power, abs=0.1)
+
+
+def test_regret_is_against_the_optimum_or_the_best_that_was_seen() -> None:
+    def records(values: list[float]) -> list[dict[str, float]]:
+        best = np.maximum.accumulate(values)
+        return [
+            {"t": max(0, i - 1), "value": v, "incumbent": float(b), "seconds": 0.5}
+            for i, (v, b) in enumerate(zip(values, best, strict=True))
+        ]
+
+    first, second = Cell("rf-wilt", "uhe", 0, 2, 64), Cell("rf-wilt", "map", 0, 2, 64)
+    results = {first: records([0.5, 0.6, 0.9, 0.7]), second: records([0.5, 0.4, 0.4, 0.8])}
+    found = curves(results, results)
+    np.testing.assert_allclose(found["rf-wilt", "uhe"].regret, [[0.3, 0.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(found["rf-wilt", "map"].regret, [[0.4, 0.4, 0.1]], atol=1e-12)
+    assert found["rf-wilt", "map"].seconds == pytest.approx([1.0])
+    branin = {Cell("branin", "map", 0, 2): records([-3.0, -2.0, -1.0, -1.5])}
+    assert curves(branin, branin)["branin", "map"].final == pytest.approx([1.0 - 0.39788735772973816])
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """All seven figures and eight claims at the smallest size there is."""
+    scale = replace(
+        plan.QUICK,
+        seeds=1,
+        synthetic_budget=2,
+        real_budget=1,
+        long_budget=8,
+        long_seeds=1,
+        fidelities=(("lr-vehicle", 3), ("xgboost-australian", 3), ("rf-wilt", 2)),
+        checkpoints=(1, 2),
+        thinning=25,
+        path_sizes=(6, 8),
+        path_seeds=1,
+        variants=("prior: flat",),
+    )
+    patch = pytest.MonkeyPatch()
+    patch.setenv("UHEBO_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
+    reproduction = Reproduction(tmp_path_factory.mktemp("paper"), scale, jobs=1, progress=False)
+    write_summary(reproduction, {name: reproduction.draw(name) for name in TARGETS[:7]}, "uhebo reproduce all")
+    patch.undo()
+    return reproduction
+
+
+def test_the_page_has_seven_figures_and_eight_verdicts(tiny: Reproduction) -> None:
+    text = (tiny.folder / "reproduction.md").read_text()
+    assert [claim.name for claim in tiny.claims] == [f"C{i}" for i in range(1, 9)]
+    verdicts = text.partition("## Figures")[0]
+    assert len(re.findall(r"^\| C\d \|.*\| undecided \|", verdicts, re.M)) == 8  # one seed concludes nothing
+    for i in range(1, 8):
+        assert f"![Figure {i}](figures/fig{i}.png)" in text
+        assert (tiny.folder / f"figures/fig{i}.png").read_bytes()[:4] == b"\x89PNG"
+        assert (tiny.folder / f"figures/fig{i}.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_a_second_call_computes_nothing(tiny: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
+    again = Reproduction(tiny.folder, tiny.scale, jobs=1, progress=False)
+    assert again.claims == tiny.claims
+    assert again.draw("fig6").exists()
+
+
+@pytest.mark.browser
+def test_the_page_opens_in_a_browser(tiny: Reproduction, tmp_path: Path) -> None:
+    with chromium(tmp_path) as driver:
+        driver.get((tiny.folder / "reproduction.html").as_uri())
+        images = driver.find_elements("css selector", "figure img")
+        assert len(images) == 7
+        assert all(driver.execute_script("return arguments[0].naturalWidth > 100", image) for image in images)
+        assert len(driver.find_elements("css selector", "td.undecided")) >= 8
+        assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_scales_can_be_changed() -> None:
+    scale = sized(seeds=3, budget=30)
+    assert (scale.seeds, scale.synthetic_budget, scale.real_budget, scale.long_budget) == (3, 30, 30, 150)
+    assert scale.checkpoints == (5, 10, 20, 30)
+    with pytest.raises(InvalidInputError, match="--seeds is 0"):
+        sized(seeds=0)
+    with pytest.raises(InvalidInputError, match="--budget is 1"):
+        sized(budget=1)
+
+
+def test_unknown_targets_are_refused() -> None:
+    result = CliRunner().invoke(app, ["reproduce", "fig9"])
+    assert result.exit_code != 0
+    assert "unknown target 'fig9'" in str(result.exception)
