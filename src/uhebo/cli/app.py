@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from uhebo.cli.bench import bench
 from uhebo.cli.look import best, dashboard, diagnose, history, methods, problems, report
 from uhebo.cli.optimise import optimize
 from uhebo.cli.reproduce import reproduce
@@ -64,6 +65,7 @@ _COMMANDS = (
     methods,
     problems,
     reproduce,
+    bench,
 )
 for _command in _COMMANDS:
     # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.

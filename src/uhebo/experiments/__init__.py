@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 
 from uhebo.errors import InvalidInputError
+from uhebo.experiments.classics import FAMILIES, classic
+from uhebo.experiments.learning import LEARNING
 from uhebo.experiments.problems import Problem, branin, deceptive, gp_path, h1, hartmann3
 from uhebo.experiments.real import lr_vehicle, rf_wilt, xgboost_on
 
@@ -30,11 +32,27 @@ def problem(name: str, *, seed: int = 0, fidelity: int | None = None) -> Problem
         return PROBLEMS[name](fidelity)
     if path := re.fullmatch(r"gp-(\d+)d-([0-9.]+)", name):
         return gp_path(int(path[1]), float(path[2]), seed=seed)
+    if name in LEARNING:
+        return LEARNING[name]()
+    if "~" in name:
+        base, _, share = name.rpartition("~")
+        if not re.fullmatch(r"0?\.\d+", share):
+            raise InvalidInputError(f"noise {share!r} of {name!r}: expected a share of the range such as ~0.1")
+        return problem(base, seed=seed, fidelity=fidelity).noisy(float(share))
+    if known := classic(name):
+        return known
     if wide := re.fullmatch(r"deceptive-(\d+)d", name):
         return deceptive(int(wide[1]))
     raise InvalidInputError(
-        f"unknown problem {name!r}; choose one of {', '.join(PROBLEMS)}, gp-<d>d-<lengthscale>, deceptive-<d>d"
+        f"unknown problem {name!r}; choose one of {', '.join(problem_names())}, "
+        f"{', '.join(f'{name}-<d>d' for name, family in FAMILIES.items() if not family.dimension)}, "
+        "gp-<d>d-<lengthscale>, deceptive-<d>d; a suffix ~0.1 adds noise of 10 % of the range"
     )
 
 
-__all__ = ["PROBLEMS", "Problem", "problem"]
+def problem_names() -> list[str]:
+    """Names of problems of one dimension; families such as levy-<d>d and gp-<d>d-<lengthscale> come beside them."""
+    return [*PROBLEMS, *LEARNING, *(name for name, family in FAMILIES.items() if family.dimension)]
+
+
+__all__ = ["PROBLEMS", "Problem", "problem", "problem_names"]

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 
+from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Array, Rng
 from uhebo.quasi_newton import minimise
 from uhebo.space import Float
 
+RANGE_POINTS = 10_000
 Rows = Callable[[Array], Array]
 """Points (n, d) in the problem's own units -> values (n,)."""
 
@@ -36,6 +38,8 @@ class Problem:
     maximisers: tuple[Mapping[str, float], ...] = ()
     fidelity: int | None = None
     """Number of trees or iterations, where there is such a thing."""
+    noise: float = 0.0
+    """Standard deviation of what an observation adds to the value; calling the problem gives the value itself."""
     rows: Rows | None = field(default=None, repr=False)
     """The same function of many points at once, where that is possible (for dense grids)."""
     about: str = ""
@@ -46,6 +50,17 @@ class Problem:
 
     def __call__(self, **params: Any) -> float:
         return float(self.function(**params))
+
+    def noisy(self, share: float) -> Problem:
+        """The same with noise whose deviation is this share of the function's range (over uniform points)."""
+        if self.rows is None:
+            raise InvalidInputError(f"{self.name} can not be made noisy: its range is not known")
+        low = np.array([d.low for d in self.space.values()])  # type: ignore[attr-defined]
+        high = np.array([d.high for d in self.space.values()])  # type: ignore[attr-defined]
+        values = self.rows(low + np.random.default_rng(0).random((RANGE_POINTS, len(low))) * (high - low))
+        deviation = share * float(values.max() - values.min())
+        about = f"{self.about}; noise of {share:.0%} of its range"
+        return replace(self, name=f"{self.name}~{share:g}", noise=deviation, about=about)
 
 
 def box(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import optuna
 
 from uhebo.errors import UheboError
@@ -21,6 +22,8 @@ from uhebo.sampler import INITIAL_PER_DIMENSION, UHESampler
 from uhebo.trial_log import ATTRIBUTE
 
 AnyTask = TypeVar("AnyTask", bound=Task)
+NOISE_STREAM = 3
+"""Noise of a problem is a stream of its own for each seed, the same for all methods."""
 
 
 def run_cell(cell: Cell) -> list[Record]:
@@ -37,14 +40,16 @@ def run_cell(cell: Cell) -> list[Record]:
     )
     study = optuna.create_study(direction="maximize", sampler=sampler)
     records: list[Record] = []
+    noise = np.random.default_rng([cell.seed, NOISE_STREAM])
     incumbent = float("-inf")
     for _ in range(initial + cell.budget):
         start = time.process_time()  # suggestions run on one thread; other processes do not count
         trial = study.ask(dict(case.space))
         seconds = time.process_time() - start
-        value = case(**trial.params)
+        true = case(**trial.params)
+        value = true + case.noise * float(noise.standard_normal()) if case.noise else true
         study.tell(trial, value)
-        incumbent = max(incumbent, value)
+        incumbent = max(incumbent, true)
         tags = study.get_trials(deepcopy=False)[-1].system_attrs.get(ATTRIBUTE, {})
         records.append(
             {
@@ -52,6 +57,7 @@ def run_cell(cell: Cell) -> list[Record]:
                 "params": trial.params,
                 "value": value,
                 "incumbent": incumbent,
+                **({"true": true} if case.noise else {}),
                 "seconds": round(seconds, 6),
                 **{name: tags[name] for name in ("t", "role", "arm", "p", "estimator", "theta", "g") if name in tags},
             }

@@ -1,0 +1,156 @@
+"""Libraries side by side: ranks, regret, wins and losses, seconds; as tables and as one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from uhebo.experiments import problem
+from uhebo.experiments.cells import Record
+from uhebo.experiments.paired import FEWEST, compare
+from uhebo.experiments.peer_runs import ClockCell, PeerCell
+from uhebo.experiments.sets import FIDELITIES
+from uhebo.experiments.style import pyplot, save
+from uhebo.gp.domain import Array
+
+FLOOR = 1e-10
+"""Regret below this counts as it: what is left is rounding."""
+LEVEL = 0.05
+OURS = "uhebo"
+
+
+@dataclass(frozen=True)
+class Board:
+    """Final and running regret of each library on each problem."""
+
+    problems: tuple[str, ...]
+    libraries: tuple[str, ...]
+    regret: Mapping[tuple[str, str], Array]
+    """(problem, library) -> (seeds, 1 + T), column 0 after the initial design."""
+
+    @classmethod
+    def of(cls, results: Mapping[PeerCell, list[Record]]) -> Board:
+        """Regret against the known optimum, or the best that any library has seen."""
+        problems = tuple(dict.fromkeys(cell.problem for cell in results))
+        libraries = tuple(dict.fromkeys(cell.library for cell in results))
+        best: dict[str, float] = {}
+        for cell, records in results.items():
+            best[cell.problem] = max(best.get(cell.problem, -np.inf), records[-1]["best"])
+        groups: dict[tuple[str, str], list[Array]] = {}
+        for cell in sorted(results, key=lambda c: c.seed):
+            records = results[cell]
+            optimum = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem)).optimum
+            top = best[cell.problem] if optimum is None else optimum
+            start = sum(record["t"] == 0 for record in records)
+            values = np.array([record["best"] for record in records[start - 1 :]])
+            groups.setdefault((cell.problem, cell.library), []).append(np.maximum(top - values, FLOOR))
+        return cls(problems, libraries, {key: np.array(rows) for key, rows in groups.items()})
+
+    def ranks(self) -> dict[str, Array]:
+        """Library -> rank of its final regret among all, (problems, seeds); ties share their mean rank."""
+        from scipy.stats import rankdata
+
+        ranks: dict[str, list[Array]] = {name: [] for name in self.libraries}
+        for where in self.problems:
+            final = np.array([self.regret[where, name][:, -1] for name in self.libraries])
+            for name, row in zip(self.libraries, rankdata(final, axis=0), strict=True):
+                ranks[name].append(row)
+        return {name: np.array(rows) for name, rows in ranks.items()}
+
+    def mean_rank(self) -> dict[str, tuple[float, float]]:
+        """Library -> mean rank over problems and seeds, and its standard error over problems."""
+        found = {}
+        for name, rows in self.ranks().items():
+            by_problem = rows.mean(axis=1)
+            error = float(by_problem.std(ddof=1) / np.sqrt(len(by_problem))) if len(by_problem) > 1 else 0.0
+            found[name] = (float(by_problem.mean()), error)
+        return found
+
+    def log_regret(self, where: str, library: str) -> tuple[float, float]:
+        """Mean ± s.e. of log10 of the final regret."""
+        logs = np.log10(self.regret[where, library][:, -1])
+        return float(logs.mean()), float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else 0.0
+
+    def outcome(self, where: str, rival: str) -> str:
+        """ "win", "tie" or "loss" of ours against a rival: Wilcoxon's test on log regret, paired by seed, at 5 %."""
+        ours, theirs = (np.log10(self.regret[where, name][:, -1]) for name in (OURS, rival))
+        effect = compare(ours, theirs)
+        if effect.seeds < FEWEST or effect.p >= LEVEL:
+            return "tie"
+        return "win" if np.median(theirs - ours) > 0 or (np.median(theirs - ours) == 0 and effect.mean > 0) else "loss"
+
+    def record(self, rival: str) -> tuple[int, int, int]:
+        """Wins, ties and losses of ours against a rival over the problems."""
+        outcomes = [self.outcome(where, rival) for where in self.problems]
+        return outcomes.count("win"), outcomes.count("tie"), outcomes.count("loss")
+
+
+COLOURS = ["#0072B2", "#56B4E9", "#7f7f7f", "#E69F00", "#F0E442", "#CC79A7", "#D55E00", "#A04000", "#009E73", "#882255",
+           "#332288", "#bbbbbb"]  # fmt: skip
+
+
+def draw_board(board: Board, clock: Mapping[ClockCell, list[Record]], folder: Path) -> Path:
+    """Mean rank, log regret as the search goes on, and CPU seconds per suggestion against n."""
+    colour = dict(zip(board.libraries, COLOURS, strict=False))
+    with pyplot() as new_figure:
+        figure, axes = new_figure(9.6, 3.3, 1, 3, width_ratios=[1.0, 1.1, 1.1])
+        ranks = sorted(board.mean_rank().items(), key=lambda item: -item[1][0])
+        names = [name for name, _ in ranks]
+        bars, lines, clocks = axes[0]
+        bars.barh(names, [m for _, (m, _) in ranks], xerr=[e for _, (_, e) in ranks], color=[colour[n] for n in names])
+        bars.set(xlabel="mean rank of the final regret", title="rank (smaller is better)", xlim=(0.5, None))
+        for name in board.libraries:
+            lines.plot(_progress(board, name), color=colour[name], lw=2.2 if name == OURS else 1.2, label=name)
+        lines.set(xlabel="iteration", ylabel="share of log regret still to go", title="progress, mean of all problems")
+        for name in board.libraries:
+            points = sorted((c.points, r[0]["seconds"]) for c, r in clock.items() if c.library == name)
+            if points:
+                x, y = zip(*points, strict=True)
+                clocks.plot(x, y, "o-", ms=3, color=colour[name], lw=2.2 if name == OURS else 1.2)
+        clocks.set(xscale="log", yscale="log", xlabel="observations n", ylabel="CPU s for ask + tell, 6-D")
+        clocks.set_title("time for a suggestion")
+        figure.legend(*lines.get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        return save(figure, folder, "peers")
+
+
+def _progress(board: Board, library: str) -> Array:
+    """Mean over problems of log regret, scaled so that the initial design has 1 and the best library's end 0."""
+    curves = []
+    for where in board.problems:
+        logs = {name: np.log10(board.regret[where, name]).mean(axis=0) for name in board.libraries}
+        end = min(float(curve[-1]) for curve in logs.values())
+        start = max(float(curve[0]) for curve in logs.values())
+        curves.append((logs[library] - end) / max(start - end, 1e-12))
+    length = min(len(curve) for curve in curves)
+    return np.asarray(np.mean([curve[:length] for curve in curves], axis=0))
+
+
+def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
+    """Table of log10 regret (mean ± s.e.), with mean rank and wins/ties/losses."""
+    ranks = board.mean_rank()
+    head = ["library", "mean rank", "uhebo's wins/ties/losses", *board.problems]
+    rows = []
+    for name in sorted(board.libraries, key=lambda n: ranks[n][0]):
+        record = "–" if name == OURS or OURS not in board.libraries else "/".join(map(str, board.record(name)))
+        cells = [_plus_minus(board.log_regret(where, name)) for where in board.problems]
+        rows.append([name, f"{ranks[name][0]:.2f} ± {ranks[name][1]:.2f}", record, *cells])
+    return head, rows
+
+
+def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Table of CPU seconds for ask + tell."""
+    sizes = sorted({cell.points for cell in clock})
+    seconds = {(cell.library, cell.points): records[0]["seconds"] for cell, records in clock.items()}
+    rows = [
+        [name, *(f"{seconds[name, n]:.3g}" if (name, n) in seconds else "–" for n in sizes)]
+        for name in libraries
+        if any((name, n) in seconds for n in sizes)
+    ]
+    return ["library", *(f"n = {n}" for n in sizes)], rows
+
+
+def _plus_minus(pair: tuple[float, float]) -> str:
+    return f"{pair[0]:.2f} ± {pair[1]:.2f}"

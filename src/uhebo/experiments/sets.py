@@ -1,0 +1,65 @@
+"""Two sets of problems that have nothing in common: one to choose the default on, one to report.
+
+`tuning` was used while `auto` was being worked out and must never be quoted as evidence for it. `reporting` is run
+once a choice is frozen; `FROZEN` says what was chosen and when, and comes before the results in the history of the
+repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uhebo.errors import InvalidInputError
+
+TUNING = (
+    "branin",
+    "hartmann3",
+    "deceptive",
+    "h1",
+    "gp-2d-0.1",
+    "gp-2d-0.3",
+    "gp-4d-0.3",
+    "gp-6d-0.5",
+    "camel",
+    "rosenbrock-4d",
+    "dixon-price-20d",
+    "gp-3d-0.3~0.1",
+    "camel~0.1",
+)
+REPORTING = (
+    "goldstein-price",
+    "rastrigin-2d",
+    "shekel",
+    "levy-4d",
+    "ackley-5d",
+    "hartmann6",
+    "styblinski-tang-8d",
+    "levy-10d",
+    "ackley-20d",
+    "hartmann6~0.1",
+    "levy-4d~0.1",
+    "svc-digits",
+    "boosting-diabetes",
+    "mlp-diabetes",
+    "lr-vehicle",
+    "xgboost-australian",
+    "rf-wilt",
+)
+SETS: dict[str, tuple[str, ...]] = {"tuning": TUNING, "reporting": REPORTING}
+FIDELITIES = {"lr-vehicle": 200, "xgboost-australian": 200, "rf-wilt": 32}
+"""The paper's problems at a tenth of their cost: here it is the libraries that are compared, not the models."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen as the default, and when."""
+
+    date: str
+    recipe: str
+
+
+def problem_set(name: str) -> tuple[str, ...]:
+    """The problems of a set."""
+    if name not in SETS:
+        raise InvalidInputError(f"unknown set {name!r}; choose one of {', '.join(SETS)}")
+    return SETS[name]

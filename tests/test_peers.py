@@ -1,0 +1,183 @@
+"""The comparison with other libraries: every adapter runs, all get one design, and the tables are what they say."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from scipy.optimize import minimize
+
+from tests.conftest import require
+from uhebo.errors import InvalidInputError
+from uhebo.experiments import problem, problem_names
+from uhebo.experiments.cells import Cell, Record
+from uhebo.experiments.classics import FAMILIES
+from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
+from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
+from uhebo.experiments.peers import PEERS, Relaxed, make_peer
+from uhebo.experiments.ranking import OURS, Board, board_rows
+from uhebo.experiments.runner import run_cell
+from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
+
+MIXED: dict[str, BaseDistribution] = {
+    "rate": FloatDistribution(1e-4, 1.0, log=True),
+    "depth": IntDistribution(1, 50, log=True),
+    "leaf": IntDistribution(1, 20),
+    "kind": CategoricalDistribution(["a", "b", "c"]),
+}
+
+
+def mixed_value(rate: float, depth: int, leaf: int, kind: str) -> float:
+    return -((math.log10(rate) + 2) ** 2) - 0.1 * (depth - 7) ** 2 / 50 - 0.01 * leaf + (kind == "b")
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.filterwarnings("ignore")
+def test_every_library_takes_a_mixed_space(name: str) -> None:
+    """Told points it did not ask for, then asked and told: parameters of the right types, inside their ranges."""
+    if name in MODULES:
+        require(MODULES[name], "pip install 'uhebo[peers]'")
+    peer = make_peer(name, MIXED, 0)
+    relaxed = Relaxed(MIXED)
+    for row in np.random.default_rng(0).random((8, relaxed.width)):
+        params = relaxed.decode(row)
+        peer.tell(params, mixed_value(**params))
+    for _ in range(2):
+        params = peer.ask()
+        assert set(params) == set(MIXED)
+        for key, distribution in MIXED.items():
+            assert distribution._contains(distribution.to_internal_repr(params[key]))
+        assert isinstance(params["depth"], int)
+        peer.tell(params, mixed_value(**params))
+
+
+def test_relaxed_spaces_round_trip() -> None:
+    relaxed = Relaxed(MIXED)
+    for row in np.random.default_rng(1).random((50, relaxed.width)):
+        params = relaxed.decode(row)
+        again = relaxed.decode(relaxed.encode(params))
+        assert again.pop("rate") == pytest.approx(params.pop("rate"))
+        assert again == params
+
+
+def test_all_libraries_get_one_design_and_one_noise() -> None:
+    cells = [PeerCell(name, "camel~0.1", 3, 2) for name in ("random", "optuna-tpe")]
+    first, second = (run_peer(cell) for cell in cells)
+    assert [r["params"] for r in first[:6]] == [r["params"] for r in second[:6]]
+    assert [r["params"] for r in first[:6]] == initial_design(problem("camel"), 3)
+    assert [r["t"] for r in first] == [0] * 6 + [1, 2]
+    assert first[5]["best"] == max(problem("camel")(**r["params"]) for r in first[:6])  # without the noise
+
+
+def test_seconds_are_taken_at_a_size() -> None:
+    (record,) = run_clock(ClockCell("optuna-tpe", 12, repeats=2))
+    assert record["n"] == 12
+    assert len(record["each"]) == 2
+    assert record["seconds"] == pytest.approx(np.median(record["each"]))
+
+
+def fabricated(
+    levels: dict[str, float], problems: tuple[str, ...] = ("camel", "branin")
+) -> dict[PeerCell, list[Record]]:
+    results = {}
+    for where in problems:
+        top = problem(where).optimum
+        assert top is not None
+        for name, level in levels.items():
+            for seed in range(10):
+                jitter = 10.0 ** np.random.default_rng([seed, len(name)]).normal(0, 0.1)
+                final = top - level * jitter
+                records = [{"t": 0, "best": top - 5.0}, {"t": 1, "best": final}]
+                results[PeerCell(name, where, seed, 1)] = records
+    return results
+
+
+def test_the_board_ranks_and_counts() -> None:
+    board = Board.of(fabricated({"uhebo": 1e-3, "optuna-gp": 1e-2, "random": 1.0, "smac3": 1e-3}))
+    ranks = board.mean_rank()
+    assert ranks["random"][0] == 4.0
+    assert ranks["optuna-gp"][0] == 3.0
+    assert ranks["uhebo"][0] + ranks["smac3"][0] == pytest.approx(3.0)
+    assert board.record("random") == (2, 0, 0)
+    assert board.record("optuna-gp") == (2, 0, 0)
+    assert board.record("smac3") == (0, 2, 0)
+    assert board.log_regret("camel", "optuna-gp")[0] == pytest.approx(-2.0, abs=0.15)
+    head, rows = board_rows(board)
+    assert head[0] == "library"
+    assert rows[-1][0] == "random"
+    worse = Board.of(fabricated({"uhebo": 1e-1, "optuna-gp": 1e-3}))
+    assert worse.record("optuna-gp") == (0, 0, 2)
+
+
+def test_the_two_sets_have_nothing_in_common() -> None:
+    def family(name: str) -> str:
+        """Also not by a function in another dimension or with noise."""
+        base = name.partition("~")[0]
+        return base.rpartition("-")[0] if base.rpartition("-")[2][:-1].isdigit() else base
+
+    assert not {family(name) for name in TUNING} & {family(name) for name in REPORTING}
+    with pytest.raises(InvalidInputError, match="unknown set 'all'"):
+        problem_set("all")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*(n for n in FAMILIES if FAMILIES[n].dimension), *(f"{n}-3d" for n in FAMILIES if not FAMILIES[n].dimension)],
+)
+def test_classics_reach_their_maximum_and_nothing_beats_it(name: str) -> None:
+    case = problem(name)
+    assert case.rows is not None
+    assert case.optimum is not None
+    for point in case.maximisers:
+        assert case(**point) == pytest.approx(case.optimum, abs=1e-6)
+    low = np.array([d.low for d in case.space.values()])  # type: ignore[attr-defined]
+    high = np.array([d.high for d in case.space.values()])  # type: ignore[attr-defined]
+    assert case.rows(low + np.random.default_rng(0).random((20_000, len(low))) * (high - low)).max() <= case.optimum
+    rows, start = case.rows, list(case.maximisers[0].values())
+    climbed = minimize(lambda x: -rows(x[None])[0], start, bounds=list(zip(low, high, strict=True)))
+    assert -climbed.fun <= case.optimum + 1e-6
+
+
+def test_noise_is_a_share_of_the_range_and_the_value_stays_clean() -> None:
+    case, noisy = problem("hartmann6"), problem("hartmann6~0.1")
+    assert noisy.noise == pytest.approx(0.29, abs=0.05)
+    point = dict.fromkeys(case.space, 0.3)
+    assert noisy(**point) == case(**point)
+    records = run_cell(Cell("camel~0.1", "random", 0, 4))
+    assert all(r["value"] != r["true"] for r in records)
+    assert records[-1]["incumbent"] == max(r["true"] for r in records)
+    with pytest.raises(InvalidInputError, match="its range is not known"):
+        problem("svc-digits~0.1")
+    with pytest.raises(InvalidInputError, match="expected a share"):
+        problem("camel~much")
+
+
+@pytest.mark.parametrize("name", ["svc-digits", "boosting-diabetes", "mlp-diabetes"])
+def test_learning_problems_are_deterministic(name: str) -> None:
+    require("sklearn", "pip install 'uhebo[experiments]'")
+    case = problem(name)
+    assert name in problem_names()
+    relaxed = Relaxed(case.space)
+    params = relaxed.decode(np.full(relaxed.width, 0.3))
+    assert case(**params) == problem(name)(**params)
+    assert -1.0 < case(**params) <= 1.0
+
+
+def test_a_comparison_from_start_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETS, "two", ("camel", "branin"))
+    options = {"seeds": 2, "budget": 2, "sizes": (5,), "jobs": 1, "folder": tmp_path, "progress": False}
+    page = compare_peers("two", (OURS, "random"), **options)  # type: ignore[arg-type]
+    text = page.with_suffix(".md").read_text()
+    assert "| uhebo |" in text
+    assert "| random |" in text
+    assert (tmp_path / "peers.png").exists()
+    with pytest.raises(InvalidInputError, match="unknown library 'skynet'"):
+        compare_peers("two", ("skynet",), **options)  # type: ignore[arg-type]
+    assert OURS in installed()
+    assert positive_sizes("20, 50") == (20, 50)
+    for bad in ("a,b", "0"):
+        with pytest.raises(InvalidInputError, match="--sizes"):
+            positive_sizes(bad)
