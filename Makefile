@@ -6,37 +6,84 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench clean docs dist test-lowest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
-	@echo "make lint   ruff, mypy --strict, import layers"
+	@echo "make lint   ruff, mypy --strict, import layers, syntax and library of Python 3.10"
+	@echo "make test-lowest  the core tests with the lowest supported versions"
+	@echo "make fuzz   the fuzzers and the memory soak in full (an hour of CPU; FUZZ='--jobs 4' for more processes)"
+	@echo "make soak   workers killed at random on databases that go away (half an hour; SOAK=--small is shorter)"
+	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
+	@echo "make audit  known vulnerabilities of the locked versions"
+	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
+	@echo "make dist   wheel and sdist in dist/, installed in an empty environment and tried"
 	@echo "make bench  speed against BoTorch, scikit-learn and Optuna (installs PyTorch; BENCH=--quick is shorter)"
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/installed: $(VENV)/pip pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+# Exact versions from the lock; `pip install uhebo` takes any in the ranges of pyproject.toml.
+$(VENV)/installed: $(VENV)/pip pyproject.toml requirements/ci.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[dev]"
 	@touch $@
 
 # PyTorch by itself first: a range in another package's requirements would pull the CUDA build.
 $(VENV)/torch: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[botorch]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[botorch]"
+	@touch $@
+
+# What else only some tests need: Ray.
+$(VENV)/all: $(VENV)/torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all]"
 	@touch $@
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/torch)
+test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 	$(BIN)/python -m pytest -q -n auto
+
+LOWEST := .venv-lowest
+# Not those that need a browser, PyTorch, scikit-learn or minutes: tests of the engine, the sampler, spaces and the shell.
+LOWEST_TESTS := acquire bandit cli faults_files faults_model faults_optimiser fuzz gp_properties optuna_suites \
+	quasi_newton space theory warp
+$(LOWEST)/installed: pyproject.toml requirements/lowest.txt
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/lowest.txt -e .
+	@touch $@
+
+# LOWEST_TESTS="space bandit" for some of them.
+test-lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/python -m pytest -q -n auto -p no:cacheprovider $(LOWEST_TESTS:%=tests/test_%.py)
+
+# FUZZ=--share=0.01 for a hundredth; what is done is kept, so it can be stopped and goes on.
+fuzz: $(VENV)/installed
+	$(BIN)/python -m benchmarks.fuzz $(FUZZ)
+	$(BIN)/python -m benchmarks.memory
+
+# PyTorch and what comes with its CUDA build are left out: $(TORCH) is installed by itself.
+lock: $(VENV)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --all-extras --upgrade --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links pyproject.toml \
+		| grep -vE '^(torch|triton|nvidia-|cuda-)' > $(VENV)/ci.txt
+	(echo "# Versions the tests run with, made by \`make lock\`; PyTorch is apart (Makefile)."; cat $(VENV)/ci.txt) \
+		> requirements/ci.txt
+
+# What could not be looked up is no clean bill.
+audit: $(VENV)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit packaging
+	$(BIN)/python requirements/audit.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.13 src
+	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --violations --quiet src benchmarks examples tests
 	$(BIN)/lint-imports
 
 # BENCH=--quick for the small sizes.
@@ -44,5 +91,21 @@ bench: $(VENV)/torch
 	$(BIN)/python -m benchmarks.fit $(BENCH)
 	$(BIN)/python -m benchmarks.suggest $(BENCH)
 
+docs: $(VENV)/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html, or with search: python3 -m http.server --directory site"
+
+# The wheel is what people get: it must work where nothing else of this folder is.
+dist: $(VENV)/installed
+	rm -rf dist $(VENV)-dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd dist && ../$(VENV)-dist/bin/python ../tests/smoke.py
+
+# Needs PostgreSQL's programs (apt-get install postgresql); everything stays on the loopback interface.
+soak: $(VENV)/installed
+	$(BIN)/python -m benchmarks.soak --out $(if $(SOAK),out/soak,results/soak) $(SOAK)
+
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dist $(LOWEST) dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -37,13 +37,17 @@ def hartmann6(X: Array) -> Array:
 
 def heading(title: str, packages: Sequence[str]) -> str:
     """Title, date and versions: a figure without them is no figure."""
-    versions = [f"Python {platform.python_version()}"]
+    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {versions(packages)}\n"
+
+
+def versions(packages: Sequence[str]) -> str:
+    found = [f"Python {platform.python_version()}"]
     for package in ("uhebo", "numpy", "scipy", *packages):
         try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
+            found.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
-            versions.append(f"{package} not installed")
-    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {', '.join(versions)}; {platform.machine()}\n"
+            found.append(f"{package} not installed")
+    return f"{', '.join(found)}; {platform.machine()}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

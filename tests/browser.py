@@ -22,13 +22,13 @@ FLAGS = (
 )  # fmt: skip
 
 
-def require_program(*names: str) -> str:
+def require_program(*names: str, how: str = "apt-get install chromium chromium-driver") -> str:
     """Path of the first of these programs there is, or skip with a message; with UHEBO_REQUIRE_ALL set, fail."""
     for name in names:
         found = shutil.which(name)
         if found:
             return found
-    message = f"{names[0]} is not installed: apt-get install chromium chromium-driver"
+    message = f"{names[0]} is not installed: {how}"
     if os.environ.get("UHEBO_REQUIRE_ALL"):
         pytest.fail(message)
     pytest.skip(message)

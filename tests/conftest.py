@@ -7,6 +7,7 @@ import os
 # Before NumPy is loaded: two workers with two BLAS threads each are many times slower than with one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import contextlib
 import importlib
 import warnings
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from types import ModuleType
 import optuna
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import HOW, NoServer, Server, server
 
 # No deadline: these machines are noisy and no test asserts a time. Derandomised: a failure seen once is seen again.
 settings.register_profile("uhebo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -32,6 +35,21 @@ def require(module: str, how: str) -> ModuleType:
         if os.environ.get("UHEBO_REQUIRE_ALL"):
             pytest.fail(message)
         pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server for this process's tests; skipped, or failed with UHEBO_REQUIRE_ALL, where there is none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            importlib.import_module("psycopg")
+            started = stack.enter_context(server())
+        except (ImportError, NoServer, OSError) as error:
+            message = f"{HOW} ({error})"
+            if os.environ.get("UHEBO_REQUIRE_ALL"):
+                pytest.fail(message)
+            pytest.skip(message)
+        yield started
 
 
 @pytest.fixture(autouse=True)

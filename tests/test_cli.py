@@ -129,7 +129,7 @@ def test_the_suggested_csv_comes_back_filled_in(lab: Shell) -> None:
     assert history[3]["value"] == 0.5
 
 
-def test_known_experiments(lab: Shell) -> None:
+def test_row_15_known_experiments(lab: Shell) -> None:
     lab.write("known.csv", "gas;n;x;yield;operator\nargon;3;0.25;1.5;Ann\n\nnitrogen;4.0;1;inf;Bob\n")
     told = lab.json("tell", "lab.db", "--csv", "known.csv", "--value-column", "yield", "--ignore-extra")
     assert (told["told"], told["added"]) == (0, 2)
@@ -167,12 +167,14 @@ def test_one_value(lab: Shell) -> None:
         (("0", "1,5"), "expected a number"),
     ],
 )
-def test_a_wrong_value_is_refused_and_the_trial_still_waits(lab: Shell, args: tuple[str, ...], says: str) -> None:
+def test_row_13_a_wrong_value_is_refused_and_the_trial_still_waits(
+    lab: Shell, args: tuple[str, ...], says: str
+) -> None:
     assert says in lab.refuses("tell", "lab.db", *args)
     assert lab.json("status", "lab.db")["trials"] == {"running": 3}
 
 
-def test_told_twice(lab: Shell) -> None:
+def test_row_14_told_twice(lab: Shell) -> None:
     lab("tell", "lab.db", "0", "1")
     assert "trial 0 is finished already with value 1.0" in lab.refuses("tell", "lab.db", "0", "2")
     assert lab.json("best", "lab.db")["value"] == 1.0
@@ -205,7 +207,7 @@ def test_told_twice(lab: Shell) -> None:
         ("x,n,gas,value\n" + "9" * 140_000 + ",1,argon,1\n", "not valid CSV"),
     ],
 )
-def test_a_wrong_csv_is_named_and_nothing_is_stored(lab: Shell, text: str, says: str) -> None:
+def test_row_15_a_wrong_csv_is_named_and_nothing_is_stored(lab: Shell, text: str, says: str) -> None:
     lab.write("results.csv", text)
     line = lab.refuses("tell", "lab.db", "--csv", "results.csv")
     assert says in line
@@ -213,7 +215,7 @@ def test_a_wrong_csv_is_named_and_nothing_is_stored(lab: Shell, text: str, says:
     assert lab.json("status", "lab.db")["trials"] == {"running": 3}
 
 
-def test_files_have_a_limit(lab: Shell) -> None:
+def test_row_42_files_have_a_limit(lab: Shell) -> None:
     lab.write("big.csv", "x" * (MAX_BYTES + 1))
     assert "larger than 10 MB" in lab.refuses("tell", "lab.db", "--csv", "big.csv")
     assert "larger than 10 MB" in lab.refuses("create", "new.db", "--space", "big.csv")
@@ -341,7 +343,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda: monkeypatch.setattr(RDBStorage, "__init__", limited)
 
 
-def test_a_full_disk(lab: Shell, full_disk: Any) -> None:
+def test_row_35_a_full_disk(lab: Shell, full_disk: Any) -> None:
     lab.write("known.csv", "x,n,gas,value\n" + "0.5,1,argon,1.25\n" * 300)
     full_disk()
     line = lab.refuses("tell", "lab.db", "--csv", "known.csv")
@@ -353,7 +355,7 @@ def test_a_full_disk(lab: Shell, full_disk: Any) -> None:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
 
 
-def test_a_full_disk_while_optimising(lab: Shell, full_disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_35_a_full_disk_while_optimising(lab: Shell, full_disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk()
     monkeypatch.syspath_prepend(lab.folder)
     lab.write("objective_full.py", "def f(**params):\n    return 0.125\n")
@@ -362,7 +364,7 @@ def test_a_full_disk_while_optimising(lab: Shell, full_disk: Any, monkeypatch: p
     assert lab.json("history", "lab.db")
 
 
-def test_a_value_that_can_not_be_stored_is_on_stderr(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_35_a_value_that_can_not_be_stored_is_on_stderr(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(lab.folder)
     lab.write("objective_lost.py", "def f(**params):\n    return 0.125\n")
 
@@ -385,7 +387,7 @@ def test_a_full_disk_under_a_journal_leaves_no_half_made_study(shell: Shell, mon
     assert not (shell.folder / "lab.log").exists()
 
 
-def test_names_of_every_kind_come_back(shell: Shell) -> None:
+def test_row_26_names_of_every_kind_come_back(shell: Shell) -> None:
     """Emoji, right-to-left, SQL, markup and terminal codes as names and choices; row 26 of the faults."""
     names = ["🔥", "درجة", "x'; drop table trials; --", "[red]x[/red]", "a=b", "two\nlines", "\x1b[2Jclear"]
     choices = ["نعم", "1", "", "a,b", '"q"', " padded "]
@@ -407,7 +409,7 @@ def test_names_of_every_kind_come_back(shell: Shell) -> None:
         assert len({row["params"]["c"] for row in shell.json("history", file)}) > 2
 
 
-def test_study_names_are_no_paths(shell: Shell) -> None:
+def test_row_43_study_names_are_no_paths(shell: Shell) -> None:
     for name in ("../../escape", "/etc/passwd", "..", "a/b\\c", "", "x" * 300, "🔥"):
         made = file_name(name)
         assert Path(made).name == made
@@ -424,7 +426,7 @@ def test_a_report_goes_only_where_a_report_belongs(lab: Shell) -> None:
     lab("suggest", "lab.db")
 
 
-def test_passwords_are_never_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_45_passwords_are_never_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in (
         "postgresql+psycopg://me:sec:ret/@word@127.0.0.1:1/x",
         "postgresql+nodriver://me:secret@127.0.0.1/x",
@@ -737,7 +739,7 @@ def test_both_formats_are_too_many(lab: Shell) -> None:
     assert "--last" in lab.refuses("history", "lab.db", "--last", "0")
 
 
-def test_the_dashboard_stays_on_this_machine(lab: Shell) -> None:
+def test_row_46_the_dashboard_stays_on_this_machine(lab: Shell) -> None:
     assert "--allow-remote" in _last_line(lab, "dashboard", "lab.db", "--host", "0.0.0.0", "--port", "0")
     assert "--port is 99999" in lab.refuses("dashboard", "lab.db", "--port", "99999")
 

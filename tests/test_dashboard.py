@@ -81,7 +81,9 @@ def test_note_and_pictures_are_in_the_dashboard(stored: str) -> None:
         assert {"uhebo-convergence", "uhebo-contour", "uhebo-slice_1"} <= drawn
 
 
-def test_it_refuses_other_hosts_unless_told_and_then_warns(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_row_46_it_refuses_other_hosts_unless_told_and_then_warns(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     optuna.create_study(storage=url)
     for host in ("0.0.0.0", "", "::", "192.168.1.5", "example.org"):
@@ -97,7 +99,7 @@ def test_loopback_names() -> None:
     assert not any(map(is_loopback, ("", "0.0.0.0", "::", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil")))
 
 
-def test_it_listens_on_loopback_only_and_answers_no_foreign_name(tmp_path: Path) -> None:
+def test_row_46_it_listens_on_loopback_only_and_answers_no_foreign_name(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     optuna.create_study(storage=url)
     with running(url) as server:
@@ -157,7 +159,7 @@ def test_missing_and_foreign_files_are_refused_and_stay_as_they_are(tmp_path: Pa
         start_dashboard(tmp_path / "text.txt", block=False)
 
 
-def test_a_password_in_the_url_is_in_no_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_row_45_a_password_in_the_url_is_in_no_error(caplog: pytest.LogCaptureFixture) -> None:
     for url in ("postgresql+nodriver://me:hunter2@127.0.0.1:1/db", "nosuch://me:hunter2@host/db?password=hunter2"):
         with pytest.raises(ReportError) as caught:
             start_dashboard(url, block=False)
@@ -178,7 +180,7 @@ def hostile_storage(path: Path) -> str:
     return url
 
 
-def test_hostile_names_are_escaped_in_the_note(tmp_path: Path) -> None:
+def test_row_44_hostile_names_are_escaped_in_the_note(tmp_path: Path) -> None:
     url = hostile_storage(tmp_path)
     annotate(open_storage(url))
     study = optuna.load_study(study_name=f"study {EVIL}", storage=url)
@@ -203,7 +205,7 @@ def test_the_dashboard_in_a_browser(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_hostile_names_run_nothing_in_the_dashboard(tmp_path: Path) -> None:
+def test_row_44_hostile_names_run_nothing_in_the_dashboard(tmp_path: Path) -> None:
     url = hostile_storage(tmp_path)
     with running(url) as server, browser.chromium(tmp_path / "profile") as driver:
         driver.get(server.url + "dashboard/studies/1/note")

@@ -368,7 +368,7 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def test_hostile_text_makes_no_tags_and_no_password_is_shown() -> None:
+def test_row_44_45_hostile_text_makes_no_tags_and_no_password_is_shown() -> None:
     study = hostile()
     text = report_html(study)
     body = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.DOTALL)
@@ -383,7 +383,7 @@ def test_hostile_text_makes_no_tags_and_no_password_is_shown() -> None:
     assert "lab:***@db.example" in text
 
 
-def test_figures_hold_no_live_tags() -> None:
+def test_row_44_figures_hold_no_live_tags() -> None:
     for key, figure in figures(hostile()).items():
         for text in strings(json.loads(figure.to_json())["layout"]):
             assert "<script" not in text, key
@@ -453,7 +453,7 @@ def test_the_csv_has_every_trial_exactly() -> None:
         ("x" * 500, "x" * 80 + ".html"),
     ],
 )
-def test_file_names_stay_where_they_are_put(name: str, expected: str) -> None:
+def test_row_43_file_names_stay_where_they_are_put(name: str, expected: str) -> None:
     assert safe_file_name(name) == expected
 
 
@@ -475,7 +475,7 @@ def test_a_folder_gets_a_file_named_after_the_study(tmp_path: Path) -> None:
         ("cannot reach postgresql://a:b@c/d now", "cannot reach postgresql://a:***@c/d now"),
     ],
 )
-def test_passwords_are_masked(url: str, expected: str) -> None:
+def test_row_45_passwords_are_masked(url: str, expected: str) -> None:
     assert masked_url(url) == expected
 
 
@@ -554,7 +554,7 @@ def test_the_report_draws_every_figure_without_errors_or_requests(driver: Any, t
 
 
 @pytest.mark.browser
-def test_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) -> None:
+def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) -> None:
     path = write_report(hostile(), tmp_path / "hostile.html", title=EVIL)
     open_report(driver, path)
     assert driver.execute_script("return window.hacked") is None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from uhebo._version import __version__
-
 if TYPE_CHECKING:
+    from uhebo._version import __version__
     from uhebo.api import Result, maximize, minimize
     from uhebo.diagnosis import diagnose
+    from uhebo.integrations.regressor import UHERegressor
+    from uhebo.integrations.search_cv import UHESearchCV
     from uhebo.sampler import UHESampler
     from uhebo.space import Categorical, Float, Int
     from uhebo.strategy import METHODS, register
+    from uhebo.worker import work
 
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
 _HOME = {
@@ -21,11 +23,15 @@ _HOME = {
     "Float": "uhebo.space",
     "Int": "uhebo.space",
     "Result": "uhebo.api",
+    "UHERegressor": "uhebo.integrations.regressor",
     "UHESampler": "uhebo.sampler",
+    "UHESearchCV": "uhebo.integrations.search_cv",
+    "__version__": "uhebo._version",
     "diagnose": "uhebo.diagnosis",
     "maximize": "uhebo.api",
     "minimize": "uhebo.api",
     "register": "uhebo.strategy",
+    "work": "uhebo.worker",
 }
 
 __all__ = [
@@ -34,12 +40,15 @@ __all__ = [
     "Float",
     "Int",
     "Result",
+    "UHERegressor",
     "UHESampler",
+    "UHESearchCV",
     "__version__",
     "diagnose",
     "maximize",
     "minimize",
     "register",
+    "work",
 ]
 
 

@@ -15,5 +15,9 @@ class NumericalError(UheboError, ArithmeticError):
     """A computation could not be made stable, whatever remedy was tried."""
 
 
+class MissingExtraError(UheboError, ImportError):
+    """An optional part of uhebo is not installed."""
+
+
 class UheboWarning(UserWarning):
     """Something was adjusted, and the result says how."""

@@ -7,24 +7,27 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
     g, deviation, beta, rewards                        what single methods need of their own past
+    claim      the point, in few characters, while it is not stored yet: no two workers take the same
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import math
 import secrets
+import time
 import zlib
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.acquire import check_acquisition
 from uhebo.bandit import Clip
@@ -44,6 +47,8 @@ ATTRIBUTE_LIMIT = 2000
 INITIAL_PER_DIMENSION = 3
 RECONSIDERED = 5
 """So often a suggestion is made anew because another worker took the point while it was worked out."""
+LOOKS, LOOK_S = 25, 0.02
+"""So often, and so long, two workers that claim the same point wait for each other."""
 
 
 class UHESampler(BaseSampler):
@@ -106,7 +111,7 @@ class UHESampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
-        space = shared_space(study)
+        space = shared_space(_snapshot(study))
         if space.conditional:
             self._say_once(
                 "conditional",
@@ -130,23 +135,52 @@ class UHESampler(BaseSampler):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
         self._say_what_is_odd(study)
         step = self._step(study, trial, space)
-        slot = step.slot
-        if slot.initial:
-            self._record(study, trial, {"role": "initial", "t": 0})
+        if step.slot.initial and not (self._settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
-            return space.decode(step.random().x) if self._settings.deterministic and space.size < math.inf else {}
-        proposal = self._propose(step)
-        for _ in range(RECONSIDERED):
-            if not _just_taken(study, trial, step, space.decode(proposal.x)):
+            self._record(study, trial, {"role": "initial", "t": 0})
+            return {}
+        return self._claimed_point(study, trial, space, step)
+
+    def _claimed_point(self, study: Study, trial: FrozenTrial, space: SearchSpace, step: Step) -> dict[str, Any]:
+        """A point that no other worker is about to take: written down first, then looked for among the others'."""
+        slot = step.slot
+        for attempt in range(RECONSIDERED + 1):
+            proposal = step.random(role="initial") if slot.initial else self._propose(step)
+            params = space.decode(proposal.x)
+            tags = {**proposal.tags, "t": slot.t}
+            fixed = "fixed_params" in trial.system_attrs  # in part by the user: data and nothing else, hence no tags
+            if not fixed:
+                self._record(study, trial, {**tags, "claim": claim_of(params)})
+            if attempt == RECONSIDERED or self._keeps(study, trial, step, params, None if fixed else tags):
                 break
+            study._thread_local.cached_all_trials = None
             step = replace(self._step(study, trial, space), slot=slot)
-            proposal = self._propose(step)
-        if "fixed_params" not in trial.system_attrs:  # a point fixed in part by the user is data and nothing else
-            self._record(study, trial, {**proposal.tags, "t": slot.t})
-        return space.decode(proposal.x)
+        return params
+
+    def _keeps(
+        self, study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any], tags: Mapping[str, Any] | None
+    ) -> bool:
+        """Whether the point is this trial's to take, of all that may have come to it at the same moment.
+
+        Each worker writes its claim before it looks, so of two with the same point at least one sees the other. Who
+        sees a point that is stored already yields. Of two claims the higher number withdraws; the lower waits until
+        it has, or yields too if the other had looked too early to know.
+        """
+        withdrawn = False
+        for _ in range(LOOKS):
+            rivals = _rivals(study, trial, step, params)
+            if not rivals:
+                return not withdrawn
+            if any(rival.params for rival in rivals):
+                return False
+            if not withdrawn and tags is not None and min(rival.number for rival in rivals) < trial.number:
+                self._record(study, trial, tags)
+                withdrawn = True
+            time.sleep(LOOK_S)
+        return False
 
     def _step(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Step:
-        history = read_history(study, space, self._n_initial(space), leave_out=trial.number)
+        history = read_history(_snapshot(study), space, self._n_initial(space), leave_out=trial.number)
         return Step(history, self._settings_for(space), history.next_slot(trial.number))
 
     @single_threaded
@@ -175,7 +209,7 @@ class UHESampler(BaseSampler):
         return INITIAL_PER_DIMENSION * space.domain.dimension
 
     def _say_what_is_odd(self, study: Study) -> None:
-        infinite, finite = infinite_values(study)
+        infinite, finite = infinite_values(_snapshot(study))
         if infinite and finite:
             self._say_once("infinite", "infinite objective values are taken as the worst or best finite value seen")
         elif infinite:
@@ -195,14 +229,45 @@ class UHESampler(BaseSampler):
             logger.warning(message)
 
 
-def _just_taken(study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any]) -> bool:
-    """Whether a trial that had no point yet when the step was read has this one now, or what it has of it so far."""
+def _snapshot(study: Study) -> Study:
+    """The study with its trials as they were when this suggestion began: one read of the database, and one log."""
+    trials = study._get_trials(deepcopy=False, use_cache=True)
+    return cast(Study, _Snapshot(study, trials))
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    study: Study
+    trials: list[FrozenTrial]
+
+    def get_trials(self, deepcopy: bool = True, states: Container[TrialState] | None = None) -> list[FrozenTrial]:  # noqa: ARG002
+        return [trial for trial in self.trials if states is None or trial.state in states]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.study, name)
+
+
+def claim_of(params: Mapping[str, Any]) -> str:
+    """A point in few characters: equal points, equal text."""
+    return hashlib.sha256(json.dumps(params, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _rivals(study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any]) -> list[FrozenTrial]:
+    """Trials that had no point yet when the step was read and now have this one (or a part of it), or claim it."""
     settled = {t.number for t in step.history.trials if t.x is not None or t.state != "running"} | {trial.number}
-    return any(
-        t.params and all(params.get(name, value) == value for name, value in t.params.items())
-        for t in study.get_trials(deepcopy=False)
-        if t.number not in settled
-    )
+    claim = claim_of(params)
+    found = []
+    for other in study.get_trials(deepcopy=False):
+        if other.number in settled:
+            continue
+        tags = other.system_attrs.get(ATTRIBUTE)
+        if other.params:
+            same = all(params.get(name, value) == value for name, value in other.params.items())
+        else:
+            running = other.state == TrialState.RUNNING
+            same = running and isinstance(tags, Mapping) and tags.get("claim") == claim
+        found += [other] * same
+    return found
 
 
 def _checked_count(name: str, value: int | None, least: int) -> int | None:

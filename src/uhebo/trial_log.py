@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakSet
 
 from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -14,9 +17,16 @@ from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.strategy import History, Trial
 from uhebo.strategy.history import State
+from uhebo.strategy.tags import checked_tags
+
+logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:step"
 """The system attribute each trial of ours carries; `uhebo.sampler` says what is in it."""
+FAILURE = "uhebo:failure"
+"""User attribute of a failed trial: why."""
+_said: WeakSet[BaseStorage] = WeakSet()
+"""Storages whose damaged tags have been spoken of: once is enough."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +65,33 @@ def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out:
     """All trials but number `leave_out`, as the strategies see them.
 
     A trial whose parameters are not all in the space (its range was changed since, or it has other parameters) keeps
-    its place in the schedule and is no data. Points that the user enqueued or added are data and nothing else.
+    its place in the schedule and is no data. Points that the user enqueued or added are data and nothing else. Tags
+    that are not what their name says (a study is open to others) are dropped, and that is said once.
     """
     trials = [t for t in study.get_trials(deepcopy=False) if t.number != leave_out and t.state != TrialState.WAITING]
     inside = space.contains_many([trial.params for trial in trials])
     rows = iter(space.encode_many([trial.params for trial, use in zip(trials, inside, strict=True) if use]))
-    read = []
+    read, damaged = [], []
     for trial, use, value in zip(trials, inside, oriented_values(study, trials), strict=True):
         fixed = "fixed_params" in trial.system_attrs
-        tags = trial.system_attrs.get(ATTRIBUTE, {})
-        tags = {} if fixed or not isinstance(tags, dict) else tags
+        tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
+        damaged += [(trial.number, bad)] if bad else []
         running = trial.state == TrialState.RUNNING
         state: State = "running" if running else "failed" if value is None else "finished"
         ours = not fixed and (bool(tags) or running)
         read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours))
+    _say_what_is_damaged(study, damaged)
     return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial)
+
+
+def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+    if damaged and study._storage not in _said:
+        _said.add(study._storage)
+        number, names = damaged[0]
+        logger.warning(
+            f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
+            f"{len(damaged)} such in all: what can not be used is left out, the values stay data"
+        )
 
 
 def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float | None]:

@@ -12,6 +12,7 @@ from uhebo.cli.optimise import optimize
 from uhebo.cli.reproduce import reproduce
 from uhebo.cli.study import create, status
 from uhebo.cli.suggest_tell import suggest, tell
+from uhebo.cli.worker import worker
 
 EPILOG = """\b
 Exit codes: 0 done, 1 an error (one line on standard error), 2 wrong usage,
@@ -59,6 +60,7 @@ _COMMANDS = (
     history,
     status,
     optimize,
+    worker,
     diagnose,
     report,
     dashboard,

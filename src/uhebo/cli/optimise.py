@@ -166,7 +166,7 @@ def _fail(study: Study, trial: Trial, reason: str) -> None:
     from optuna.trial import TrialState
 
     from uhebo.cli.explain import one_line
-    from uhebo.cli.records import FAILURE
+    from uhebo.trial_log import FAILURE
 
     trial.set_user_attr(FAILURE, one_line(reason)[:500])
     study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
+from uhebo.trial_log import FAILURE
 
 STATES = {
     TrialState.COMPLETE: "finished",
@@ -19,8 +20,6 @@ STATES = {
     TrialState.PRUNED: "pruned",
     TrialState.WAITING: "waiting",
 }
-FAILURE = "uhebo:failure"
-"""User attribute of a failed trial: why."""
 
 
 def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None) -> list[str]:

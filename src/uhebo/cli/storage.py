@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from uhebo.cli.explain import explain, masked
 from uhebo.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
+    from optuna.storages import BaseStorage, RDBStorage
     from optuna.study import Study
+
+    Connect = Callable[[str, Mapping[str, Any]], RDBStorage]
 
 LOCK_WAIT_S = 20.0
 """So long a SQLite file that another program has locked is waited for."""
@@ -58,8 +60,11 @@ def place_of(given: str) -> Place:
 
 
 @contextmanager
-def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
-    """The storage, checked first: a file of something else is refused and never written to."""
+def opened(place: Place, *, create: bool = False, connect: Connect | None = None) -> Iterator[BaseStorage]:
+    """The storage, checked first: a file of something else is refused and never written to.
+
+    `connect(url, engine options)` opens a database in another way than at once or not at all.
+    """
     import optuna
 
     fresh = place.path is not None and not place.path.exists()
@@ -67,7 +72,7 @@ def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # a line a study and a trial is for programmers
     try:
-        storage = _open(place, create)
+        storage = _open(place, create, connect)
         yield storage
     except BaseException:
         if create and fresh and place.path is not None and _holds_no_study(storage):
@@ -80,20 +85,25 @@ def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
             _close(storage)
 
 
-def _open(place: Place, create: bool) -> BaseStorage:
-    from optuna.storages import RDBStorage
-    from optuna.storages.journal import JournalFileBackend, JournalStorage
+def _open(place: Place, create: bool, connect: Connect | None) -> BaseStorage:
+    from uhebo.journal import journal_storage
+    from uhebo.worker.storage import open_storage
 
     if place.path is not None:
         _check_path(place, place.path, create)
         if place.journal:
             try:
-                return JournalStorage(JournalFileBackend(str(place.path)))
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise InvalidInputError(f"{place.shown} is damaged or is no journal of a study: {error}") from error
+                return journal_storage(place.path)
+            except (InvalidInputError, OSError):
+                raise
+            except Exception as error:  # Optuna replays the lines as they are: any nonsense in them fails somewhere
+                problem = str(error) or type(error).__name__
+                raise InvalidInputError(f"{place.shown} is damaged or is no journal of a study: {problem}") from error
     url, engine = _url(place)
     try:
-        return RDBStorage(url, engine_kwargs=engine)
+        return (connect or open_storage)(url, engine)
+    except InvalidInputError:
+        raise
     except RuntimeError as error:  # another version of Optuna wrote the tables
         raise InvalidInputError(f"{place.shown} was written by another version of Optuna: {error}") from error
     except ImportError as error:
@@ -114,7 +124,7 @@ def _last_cause(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _url(place: Place) -> tuple[str, dict[str, object]]:
+def _url(place: Place) -> tuple[str, dict[str, Any]]:
     """URL and engine options for Optuna, which fills {…} in the URL: braces of a path are doubled."""
     from sqlalchemy.engine import URL
 

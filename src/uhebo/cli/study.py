@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -107,7 +108,7 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Decl
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show parameters, settings and how many trials there are.
+    """Show parameters, settings, how many trials there are, who works on them and how long that will take.
 
     \b
     Example:
@@ -126,7 +127,7 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         counts = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
         rows: list[tuple[str, Any]] = [("study", shown["study"]), ("direction", shown["direction"])]
         rows += [(key, value) for key, value in shown["settings"].items()]
-        rows += [("trials", counts)]
+        rows += [("trials", counts), *_progress_rows(shown)]
         write_table(("", ""), [(key, str(value)) for key, value in rows])
         space = [
             (name, expected(d) + (", by its logarithm" if getattr(d, "log", False) else ""))
@@ -135,13 +136,37 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         write_table(("parameter", "values"), space)
 
 
+def _progress_rows(shown: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Only what there is to say: nobody may be at work."""
+    rows: list[tuple[str, Any]] = []
+    if shown["workers"]:
+        silent = max(worker["heard_s"] for worker in shown["workers"])
+        names = {worker["worker"] for worker in shown["workers"]}
+        rows.append(("workers", f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"))
+    if shown["rate_per_minute"] is not None:
+        rows.append(("rate", f"{shown['rate_per_minute']:.3g} trials a minute"))
+    if shown["left_s"]:
+        rows.append(("time left", _duration(shown["left_s"])))
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} s"
+
+
 def description(study: Study, place: Place) -> dict[str, Any]:
     """A study for JSON."""
     from uhebo.cli.records import STATES
     from uhebo.cli.settings import ATTRIBUTE, kept_in
+    from uhebo.worker.progress import progress
 
     kept = kept_in(study)
-    states = [STATES[trial.state] for trial in study.get_trials(deepcopy=False)]
+    trials = study.get_trials(deepcopy=False)
+    states = [STATES[trial.state] for trial in trials]
+    at_work = progress(trials, kept.sampler.get("n_trials"))
     stored = study.user_attrs.get(ATTRIBUTE)
     return {
         "study": study.study_name,
@@ -153,4 +178,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
             for name, d in kept.space.items()
         },
         "trials": {state: states.count(state) for state in dict.fromkeys(states)},
+        "workers": [asdict(each) for each in at_work.busy],
+        "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
+        "left_s": at_work.left_s,
     }

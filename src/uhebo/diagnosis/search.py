@@ -104,9 +104,8 @@ def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Si
     for j in space.domain.numeric:
         if 0 < space.values[j] <= FEW_VALUES:
             continue
-        # A grid's first and last entries lie half a cell inside [0, 1].
-        margin = AT_BOUND if space.values[j] == 0 else float(space.grid(int(j))[0]) + AT_BOUND
-        top = 1.0 - AT_BOUND if space.values[j] == 0 else float(space.grid(int(j))[-1]) - AT_BOUND
+        first, last = space.ends(int(j))
+        margin, top = first + AT_BOUND, last - AT_BOUND
         for pairs, row in zip(result, rows, strict=True):
             if row[j] <= margin:
                 pairs.append((space.names[j], "lower"))

@@ -1,5 +1,6 @@
 """Data -> theta: every way of estimating the GP's hyperparameters, under one calling convention."""
 
+from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import BLOCK_SIZE, consistent_estimate, pseudo_data, thinned_estimate
 from uhebo.estimate.fit import Estimator, Fit, map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
@@ -14,6 +15,23 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 """Name -> estimator. The two shrinking methods start from `map` and are scalings of it."""
 
+
+def register(name: str, estimator: Estimator) -> None:
+    """Make an estimator known under a name; an existing name is not overwritten."""
+    if name in ESTIMATORS:
+        raise InvalidInputError(f"there is an estimator {name!r} already; choose another name")
+    ESTIMATORS[name] = estimator
+
+
+def named_estimator(name: str) -> Estimator:
+    """The estimator of that name, or a typed error."""
+    if name not in ESTIMATORS:
+        raise InvalidInputError(
+            f"unknown estimator {name!r}; choose one of {', '.join(ESTIMATORS)}, or uhebo.estimate.register yours"
+        )
+    return ESTIMATORS[name]
+
+
 __all__ = [
     "BLOCK_SIZE",
     "ESTIMATORS",
@@ -25,7 +43,9 @@ __all__ = [
     "hmc_estimate",
     "map_estimate",
     "mle_estimate",
+    "named_estimator",
     "pseudo_data",
+    "register",
     "thinned_estimate",
     "wang_de_freitas_scaling",
 ]

@@ -22,12 +22,12 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import optuna
-from optuna.storages import BaseStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from uhebo.diagnosis import diagnose
 from uhebo.errors import UheboError
+from uhebo.journal import journal_storage
 from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures
 from uhebo.report.text import clean, in_markdown, masked_url
@@ -183,7 +183,7 @@ def _open_file(path: Path) -> BaseStorage:
     if not head.startswith(_SQLITE):
         if head and not _is_record(head):
             raise ReportError(f"{path} is neither an SQLite database nor an Optuna journal; give the file of a study")
-        return JournalStorage(JournalFileBackend(str(path)))
+        return journal_storage(path)
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
     if not {"studies", "trials"} <= tables:

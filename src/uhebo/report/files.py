@@ -8,15 +8,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from uhebo.errors import UheboError
+from uhebo.errors import MissingExtraError, UheboError
+
+__all__ = ["MissingExtraError", "ReportError", "optional", "write_atomically"]
 
 
 class ReportError(UheboError):
     """A report or a dashboard could not be made; the message says why and what to do."""
-
-
-class MissingExtraError(UheboError, ImportError):
-    """An optional part of uhebo is not installed."""
 
 
 def optional(module: str, extra: str) -> Any:

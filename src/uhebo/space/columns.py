@@ -25,6 +25,7 @@ from uhebo.gp.domain import Array
 from uhebo.space.declare import key, plain, spacing
 
 _DECIMALS = decimal.Context(prec=40)
+_NEAREST_FIRST = sorted(range(-128, 129), key=abs)
 
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:
@@ -108,7 +109,7 @@ class Grid:
         if isinstance(self.distribution, IntDistribution):
             return self.distribution.low + index * self.distribution.step
         # With 10^8 values and more, Optuna takes some of its own grid for off it and would replace them: step aside.
-        near = (self._decimal(index + shift) for shift in sorted(range(-16, 17), key=abs))
+        near = (self._decimal(min(max(index + shift, 0), self.count - 1)) for shift in _NEAREST_FIRST)
         return next((x for x in near if self.distribution._contains(x)), self._decimal(index))
 
     def _decimal(self, index: int) -> float:

@@ -15,6 +15,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from uhebo.errors import InvalidInputError, UheboWarning
 
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
+_FINEST = 2**24
+"""Doubles a step must span: below about so many, Optuna takes most values of its own grid for off it."""
 _NAN = object()
 
 
@@ -92,7 +94,7 @@ def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, fl
             raise InvalidInputError(f"{name}={number}, expected a finite double; choose a bound that makes sense")
     low, high, step = float(low), float(high), None if step is None else float(step)
     _check_range(low, high, log, step)
-    if step is not None and (math.isinf(high - low) or (low < high and step < 16 * spacing(low, high))):
+    if step is not None and (math.isinf(high - low) or (low < high and step < _FINEST * spacing(low, high))):
         raise InvalidInputError(f"step={step} is too fine for doubles in [{low}, {high}]; use a larger one, or none")
     return low, high, step
 

@@ -19,6 +19,8 @@ from uhebo.space.declare import as_distributions
 
 ALL_NEIGHBOURS = 32
 """Up to so many values of an ordered column, every other one is a neighbour; beyond, those 1, 2, 4, … steps away."""
+MOST_LISTED = 1_000_000
+"""So many values of a column may be listed; an integer range may have 2^53."""
 MISSING = object()
 
 
@@ -106,9 +108,22 @@ class SearchSpace:
     def grid(self, column: int) -> Array:
         """Every entry a discrete column can have, in order; none for a continuous one."""
         values = self.columns[self.names[column]]
+        if values.count > MOST_LISTED:
+            raise InvalidInputError(
+                f"parameter {self.names[column]!r} has {values.count} values, and at most {MOST_LISTED} are listed; "
+                "`ends` gives the first and the last"
+            )
         return (
             np.empty(0) if isinstance(values, Continuous) else values.place(np.arange(values.count, dtype=np.float64))
         )
+
+    def ends(self, column: int) -> tuple[float, float]:
+        """First and last entry a column can have: half a cell inside [0, 1] where its values lie on a grid."""
+        values = self.columns[self.names[column]]
+        if isinstance(values, Continuous):
+            return 0.0, 1.0
+        first, last = values.place(np.array([0.0, values.count - 1.0]))
+        return float(first), float(last)
 
     def neighbours(self, row: ArrayLike, column: int) -> Array:
         """Rows (n, d) like `row` but for another value in a discrete column; none for a continuous one.

@@ -118,7 +118,7 @@ def portfolio(step: Step) -> Proposal:
     known = {int(n): r for trial in history.trials for n, r in trial.tags.get("rewards", {}).items()}
     new = _portfolio_rewards(step, fit, known)
     known.update(new)
-    rewarded = [trial for trial in history.finished if trial.number in known]
+    rewarded = [trial for trial in history.finished if trial.number in known and "arm" in trial.tags]
     pulls = [Pull(int(t.tags["arm"]), known[t.number], float(t.tags["p"])) for t in rewarded]
     bandit = replay(pulls, 2, step.settings.horizon)
     arm = bandit.pull(step.rng("arm"))
@@ -144,7 +144,8 @@ def a_gp_ucb(step: Step) -> Proposal:
     if not step.history.finished:
         return step.no_data()
     fit, beta = step.fit("map"), step.beta()
-    past = [t.tags for t in step.history.trials if "g" in t.tags]
+    # Another method's trials may have a g too, but then no beta: that was not part of its budget.
+    past = [t.tags for t in step.history.trials if "g" in t.tags and "beta" in t.tags]
     scaling = a_gp_ucb_scaling(
         fit.posterior,
         step.ucb_maximiser(),

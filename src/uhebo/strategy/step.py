@@ -15,7 +15,7 @@ import numpy as np
 
 from uhebo.acquire import Search, maximise, maximise_sample, random_point, surface, with_pending
 from uhebo.bandit import Clip
-from uhebo.estimate import BLOCK_SIZE, ESTIMATORS, Fit, consistent_estimate
+from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, named_estimator
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
 from uhebo.gp.domain import Array, Rng
 from uhebo.strategy.history import History, Slot
@@ -24,6 +24,8 @@ from uhebo.theory import beta_schedule
 PAPER_ACQUISITION, PAPER_PRIOR = "ucb", "paper"
 EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
+CLIMBERS = frozenset({"mle", "map", "consistent", "thinned"})
+"""Estimators that climb a loss from `starts` to a `tolerance`; others have the arguments of the protocol alone."""
 LEADERS = 4
 MOST_UNDECIDED = 8
 """Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
@@ -107,11 +109,11 @@ class Step:
         warm = self._last_theta(estimator)
         fresh = len(data) <= SMALL or self.slot.pair % REFIT_PERIOD == 0
         options: dict[str, Any] = {}
-        if estimator != "hmc":
+        if estimator in CLIMBERS:
             options["tolerance"] = TOLERANCE
             if warm is not None:
                 options["starts"] = WARM_FRESH_STARTS if fresh else 0
-        run = ESTIMATORS[estimator]
+        run = named_estimator(estimator)
         if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
             run = partial(consistent_estimate, block_size=BLOCK_SIZE)
         prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)

@@ -1,0 +1,122 @@
+"""`uhebo worker`: one of many processes that take the trials of a study until its budget is used up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uhebo.cli import options
+from uhebo.cli.output import say, write_json
+from uhebo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from optuna.storages import RDBStorage
+
+    from uhebo.cli.objective import Objective
+    from uhebo.cli.storage import Place
+    from uhebo.worker import Job
+    from uhebo.worker.patience import Patience
+
+
+def worker(
+    target: Annotated[
+        list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
+    ],
+    storage: Annotated[str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")],
+    study: options.StudyName = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="Trials of the whole study. Default: what it was made with.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")] = None,
+    memory: Annotated[float | None, typer.Option("--memory", help="Megabytes one trial may take.")] = None,
+    heartbeat: Annotated[float, typer.Option("--heartbeat", help="Seconds between two signs of life.")] = 10.0,
+    grace: Annotated[
+        float, typer.Option("--grace", help="Seconds without one after which a worker's trial is queued again.")
+    ] = 60.0,
+    retries: Annotated[int, typer.Option("--retries", help="How often a dead worker's trial is tried again.")] = 3,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds for which a database that is away is waited for.")
+    ] = 3600.0,
+    max_failure_rate: Annotated[
+        float, typer.Option("--max-failure-rate", help="End when more of the last 20 trials failed.")
+    ] = 0.8,
+    spool: Annotated[
+        Path | None, typer.Option("--spool", metavar="FOLDER", help="Where unsent results are kept.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Append each event as JSON.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Work on a study together with other workers. Start it as often as you like, on as many machines.
+
+    Each worker takes trials until the study has as many as were planned, over all workers. Make the study first, with
+    uhebo create --trials. What is optimised is as in uhebo optimize. See docs/scaling-out.md.
+
+    \b
+    Example:
+      $ uhebo create "$URL" --study tune --space space.toml --trials 200
+      $ uhebo worker --storage "$URL" --study tune train:loss
+    """
+    from uhebo.cli.objective import objective_of
+    from uhebo.cli.storage import place_of
+    from uhebo.worker import Options, run
+
+    chosen = Options(
+        heartbeat=heartbeat,
+        grace=grace,
+        retries=retries,
+        patience=patience,
+        timeout=timeout,
+        memory=memory,
+        max_failure_rate=max_failure_rate,
+        spool=spool,
+        log=log,
+    )
+    if trials is not None and trials < 1:
+        raise InvalidInputError(f"--trials is {trials}; expected 1 or more")
+    place = place_of(storage)
+    if place.journal:
+        raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
+    objective = objective_of(target, None)
+    with ExitStack() as stack:
+        done = run(lambda patience: _job(stack, place, study, trials, patience), _evaluation(objective), chosen)
+    if as_json:
+        write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
+    ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
+    say(f"{ended}: this worker stored {done.stored}" + (f", {done.failed} failed" if done.failed else ""))
+    raise typer.Exit(0 if done.signal is None else 128 + done.signal)
+
+
+def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, patience: Patience) -> Job:
+    """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
+    from uhebo.cli.settings import with_sampler
+    from uhebo.cli.storage import load, opened
+    from uhebo.worker import Job
+    from uhebo.worker.storage import open_storage
+
+    def connect(url: str, engine: Mapping[str, Any]) -> RDBStorage:
+        return patience.call(lambda: open_storage(url, engine), "opening the storage")
+
+    storage = stack.enter_context(opened(place, connect=connect))
+    study = patience.call(lambda: load(storage, place, name), "opening the study")
+    kept = patience.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
+    budget = kept.sampler.get("n_trials") if trials is None else trials
+    if budget is None:
+        raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
+    return Job(study, kept.space, budget)
+
+
+def _evaluation(objective: Objective) -> Objective:
+    """An objective that can not be run at all ends the worker; what fails otherwise is a failed trial."""
+    from uhebo.worker.child import CannotEvaluate
+
+    def evaluate(number: int, params: Mapping[str, Any]) -> float:
+        try:
+            return objective(number, params)
+        except InvalidInputError as error:
+            raise CannotEvaluate(str(error)) from error
+
+    return evaluate

@@ -1,0 +1,133 @@
+"""`UHERegressor`: the Gaussian process of uhebo as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from uhebo.errors import InvalidInputError, MissingExtraError
+from uhebo.estimate import Fit, named_estimator
+from uhebo.gp import Data, Posterior, Prior, named_prior
+from uhebo.gp.domain import Array
+from uhebo.gp.kernels import check_kernel
+from uhebo.threads import single_threaded
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise MissingExtraError("UHERegressor needs scikit-learn 1.6 or later: pip install 'uhebo[sklearn]'") from error
+
+
+class UHERegressor(RegressorMixin, BaseEstimator):
+    """Gaussian-process regression with a stationary ARD kernel, hyperparameters by any of uhebo's estimators.
+
+    Inputs are scaled to the unit cube by the range of the training data (a column without spread stays where it is) and
+    targets are standardised; predictions are in the units of `y`. Time grows with the cube of the number of rows.
+
+    Args:
+        estimator: how the hyperparameters are found: "map", "mle", "consistent", "thinned" or "hmc" (predictions are
+            then averaged over its draws). "consistent" suits points that were chosen by an optimiser, crowded around
+            an optimum, rather than drawn at random.
+        kernel: "matern52", "matern32" or "se".
+        prior: a name ("dim-scaled", "precise", "paper", "paper-scale", "paper-ev", "flat") or a `uhebo.gp.Prior`.
+        random_state: an integer makes the fit repeatable.
+
+    Attributes:
+        lengthscales_: one for each column, in the units of `X`.
+        signal_variance_, noise_variance_: of the latent function and of the noise, in units of `y` squared.
+        log_posterior_: value of the loss that was climbed, at the hyperparameters found.
+        fit_: the `uhebo.estimate.Fit`, in the units of the unit cube and the standardised targets.
+        n_features_in_, feature_names_in_: as in scikit-learn.
+
+    Example:
+        >>> import numpy as np
+        >>> from uhebo import UHERegressor
+        >>> X = np.linspace(0, 1, 20)[:, None]
+        >>> mean, deviation = UHERegressor(random_state=0).fit(X, np.sin(6 * X[:, 0])).predict(X, return_std=True)
+        >>> bool(np.abs(mean - np.sin(6 * X[:, 0])).max() < 0.05)
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        estimator: str = "map",
+        kernel: str = "matern52",
+        prior: str | Prior = "dim-scaled",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.kernel = kernel
+        self.prior = prior
+        self.random_state = random_state
+
+    @single_threaded
+    def fit(self, X: ArrayLike, y: ArrayLike) -> UHERegressor:
+        """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
+        kernel = check_kernel(self.kernel)
+        estimate = named_estimator(self.estimator)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        inputs, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        self._low = inputs.min(axis=0)
+        spread = inputs.max(axis=0) - self._low
+        self._width = np.where(spread > 0.0, spread, 1.0)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        data = Data.of(self._scaled(inputs), targets)
+        prior = named_prior(self.prior, data.dimension)
+        self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=rng)
+        theta = self.fit_.theta
+        self.lengthscales_ = theta.ell * self._width
+        self.signal_variance_ = theta.v * data.scale**2
+        self.noise_variance_ = theta.s2 * data.scale**2
+        self.log_posterior_ = self.fit_.log_posterior
+        return self
+
+    @single_threaded
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of the latent function at the rows of X, (m,); with `return_std` its deviation, or its covariance.
+
+        The noise is left out: an observation at x has the variance deviation² + `noise_variance_`.
+        """
+        if return_std and return_cov:
+            raise InvalidInputError("return_std and return_cov are both set; expected at most one of them")
+        inputs = self._checked(X)
+        data = self.fit_.data
+        if return_cov:
+            mean, covariance = self._joint(inputs)
+            return data.location + data.scale * mean, data.scale**2 * covariance
+        moments = [posterior.predict(inputs) for posterior in self.fit_.posteriors]
+        means = np.array([mean for mean, _ in moments])
+        natural = data.location + data.scale * means.mean(axis=0)
+        if not return_std:
+            return natural
+        variance = np.mean([variance for _, variance in moments], axis=0) + means.var(axis=0)
+        return natural, data.scale * np.sqrt(variance)
+
+    @single_threaded
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Joint samples of the latent function at the rows of X, (m, n_samples)."""
+        inputs = self._checked(X)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        posteriors: tuple[Posterior, ...] = self.fit_.posteriors
+        counts = rng.multinomial(n_samples, np.full(len(posteriors), 1.0 / len(posteriors)))
+        drawn = [p.sample(inputs, rng, int(n)) for p, n in zip(posteriors, counts, strict=True) if n]
+        data = self.fit_.data
+        return np.asarray(data.location + data.scale * rng.permutation(np.concatenate(drawn)).T)
+
+    def _joint(self, inputs: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the mixture over all thetas: E[cov] + cov[mean]."""
+        means = np.array([posterior.predict(inputs)[0] for posterior in self.fit_.posteriors])
+        centred = means - means.mean(axis=0)
+        within = np.mean([posterior.covariance(inputs) for posterior in self.fit_.posteriors], axis=0)
+        return means.mean(axis=0), np.asarray(within + centred.T @ centred / len(means))
+
+    def _checked(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        return self._scaled(np.asarray(validate_data(self, X, dtype=np.float64, reset=False)))
+
+    def _scaled(self, inputs: Array) -> Array:
+        return np.asarray((inputs - self._low) / self._width)

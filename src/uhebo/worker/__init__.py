@@ -1,0 +1,12 @@
+"""Workers: many processes, on one machine or many, that take the trials of one study until its budget is used up.
+
+Promised: an objective is evaluated at least once a trial, and a result that a worker has acknowledged is in the
+database. Not promised: exactly one evaluation a trial (a worker taken for dead may have been slow).
+"""
+
+from __future__ import annotations
+
+from uhebo.worker.loop import run, work
+from uhebo.worker.options import Job, Options, Worked
+
+__all__ = ["Job", "Options", "Worked", "run", "work"]

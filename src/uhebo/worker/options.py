@@ -1,0 +1,80 @@
+"""What can be set about a worker, and what it says of itself at its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+
+from uhebo.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a worker behaves; every one has a default.
+
+    Args:
+        heartbeat: seconds between two signs of life.
+        grace: seconds without one after which a worker is taken for dead and its trial queued again.
+        retries: how many times a trial whose worker died is tried again before it counts as failed.
+        patience: seconds for which a database that does not answer is waited for.
+        timeout, memory: seconds and megabytes that one evaluation may take; the objective then runs in a process
+            of its own.
+        max_failure_rate: the worker ends with an error when more than this share of its last 20 trials (of 5 at
+            least) failed.
+        spool: folder for results on their way to the database.
+        log: file to which every event is appended as a line of JSON.
+    """
+
+    heartbeat: float = 10.0
+    grace: float = 60.0
+    retries: int = 3
+    patience: float = 3600.0
+    timeout: float | None = None
+    memory: float | None = None
+    max_failure_rate: float = 0.8
+    spool: Path | None = None
+    log: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("heartbeat", "grace", "patience"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
+                raise InvalidInputError(f"{name} is {value!r}; expected seconds above 0")
+        if self.grace < 2 * self.heartbeat:
+            raise InvalidInputError(
+                f"grace is {self.grace:g} s and heartbeat {self.heartbeat:g} s; a grace of at least two heartbeats is "
+                "needed, or workers that live would be taken for dead"
+            )
+        if self.retries < 0:
+            raise InvalidInputError(f"retries is {self.retries}; expected 0 or more")
+        if not 0 < self.max_failure_rate <= 1:
+            raise InvalidInputError(f"max_failure_rate is {self.max_failure_rate}; expected more than 0, at most 1")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is worked on: a study with its sampler, its parameters, and how many trials it may have in all."""
+
+    study: Study
+    space: Mapping[str, BaseDistribution]
+    budget: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1:
+            raise InvalidInputError(f"the number of trials is {self.budget!r}; expected an integer >= 1")
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What one worker did."""
+
+    worker: str
+    stored: int
+    failed: int
+    signal: int | None = None
+    """The signal that ended it, if one did; otherwise the budget was used up."""

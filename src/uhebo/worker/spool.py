@@ -1,0 +1,117 @@
+"""Results on their way to the database, kept in a local folder: what an objective returned survives its worker.
+
+A result is written here, and on disk, before the database is told, and removed when the database has it. The writer
+holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for the
+same study delivers it. JSON, one file a result; nothing else is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from optuna.storages import RDBStorage
+
+from uhebo.errors import InvalidInputError
+
+logger = logging.getLogger("uhebo")
+
+MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Unsent:
+    """A result that the database may not have yet."""
+
+    trial_id: int
+    number: int
+    params: dict[str, Any]
+    value: float
+
+
+def default_folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "uhebo" / "unsent"
+
+
+class Spool:
+    """The files of one study in a folder that may serve many."""
+
+    def __init__(self, folder: Path, backend: RDBStorage, study_name: str) -> None:
+        self.folder = folder
+        url = backend.engine.url
+        # No password in a file name or a file; a path is made absolute, or two folders' lab.db would be one.
+        where = f"sqlite:{Path(url.database or '').absolute()}" if url.get_backend_name() == "sqlite" else repr(url)
+        self._prefix = hashlib.sha256(f"{where}\n{study_name}".encode()).hexdigest()[:16]
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the folder for unsent results, {folder}, can not be made ({error.strerror}); give another: --spool"
+            ) from error
+        self._said: set[str] = set()
+
+    @contextlib.contextmanager
+    def keeping(self, unsent: Unsent) -> Iterator[None]:
+        """The result is on disk while the block runs; it stays there if the block fails."""
+        path = self.folder / f"{self._prefix}-{unsent.number}-{secrets.token_hex(4)}.json"
+        part = path.with_suffix(".part")
+        # repr: exact, and JSON has no infinity.
+        record = asdict(unsent) | {"value": repr(unsent.value)}
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(json.dumps(record))
+                file.flush()
+                os.fsync(file.fileno())
+                part.rename(path)
+                yield
+                path.unlink(missing_ok=True)
+        except OSError:
+            # A full disk, say. The database may well be elsewhere, and it is what counts.
+            part.unlink(missing_ok=True)
+            raise
+
+    def deliver_orphans(self, deliver: Callable[[Unsent], bool]) -> None:
+        """Hand over what dead workers left; `deliver` says whether the file is done with."""
+        for path in sorted(self.folder.glob(f"{self._prefix}-*.json")):
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                if not _lock(file):
+                    continue  # its worker lives
+                unsent = self._read(path, file)
+                if unsent is not None and path.exists() and deliver(unsent):
+                    path.unlink(missing_ok=True)
+
+    def _read(self, path: Path, file: IO[bytes]) -> Unsent | None:
+        try:
+            raw = file.read(MAX_BYTES + 1)
+            if len(raw) > MAX_BYTES:
+                raise ValueError("too large")
+            record = json.loads(raw)
+            value = float(record["value"])
+            if math.isnan(value) or not isinstance(record["params"], dict):
+                raise ValueError("no value or no parameters")
+            return Unsent(int(record["trial_id"]), int(record["number"]), record["params"], value)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if path.name not in self._said:
+                self._said.add(path.name)
+                logger.warning(f"{path} is no unsent result ({error}); it is left where it is")
+            return None
+
+
+def _lock(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

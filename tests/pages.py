@@ -1,0 +1,138 @@
+"""The code blocks of a Markdown page, and how they are run: in order, in one namespace, in one empty folder.
+
+```python       runs; with `# file: name` in its first line it is written to that file instead
+```console      each line after `$ ` runs: `uhebo …` in this process, anything else in a shell
+other           written to a file if its first line is `# file: name`, else taken for output or illustration
+<!-- not run: reason -->   directly above a block: it is left out, and counted
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uhebo
+from tests.test_cli import Shell
+from uhebo.estimate import ESTIMATORS
+from uhebo.strategy import METHODS
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+FILE = "# file: "
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)[^\n]*\n(?P<code>.*?)^(?P=indent)```$", re.M | re.S)
+MARK = re.compile(r"<!-- not run: (?P<reason>[^>]+?) -->\s*\Z")
+IMPORT = re.compile(r"^(?:import|from) (\w+)", re.M)
+HIDDEN_CODE = ("py", "pycon", "sh", "bash", "shell", "ipython")
+"""Code under a name by which it would not be run."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block."""
+
+    page: Path
+    line: int
+    """Of its first line of code."""
+    language: str
+    code: str
+    not_run: str | None = None
+    """Why not, where the page says so."""
+
+    @property
+    def file(self) -> str | None:
+        """Name of the file it is to be written to."""
+        first = self.code.partition("\n")[0]
+        return first.removeprefix(FILE).strip() if first.startswith(FILE) else None
+
+    @property
+    def imports(self) -> set[str]:
+        """Top-level modules that it loads."""
+        return set(IMPORT.findall(self.code)) if self.language == "python" else set()
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        mark = MARK.search(text, 0, match.start())
+        code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.M)
+        line = text.count("\n", 0, match.start("code")) + 1
+        found.append(Block(page, line, match["language"], code, mark["reason"] if mark else None))
+    return found
+
+
+def pages() -> list[Path]:
+    """All pages that people read."""
+    return [README, *sorted(page for page in (ROOT / "docs").rglob("*.md") if "tables" not in page.parts)]
+
+
+@contextmanager
+def unchanged_registries() -> Iterator[None]:
+    """Methods and estimators that a page registers are gone afterwards."""
+    before: list[tuple[dict[str, Any], dict[str, Any]]] = [(table, dict(table)) for table in (METHODS, ESTIMATORS)]
+    try:
+        yield
+    finally:
+        for table, content in before:
+            table.clear()
+            table.update(content)
+
+
+def run_blocks(chosen: list[Block], shell: Shell) -> int:
+    """How many blocks ran, files included; the first error ends it."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    ran = 0
+    with unchanged_registries():
+        for block in chosen:
+            if block.not_run:
+                continue
+            if block.file:
+                shell.write(block.file, block.code.partition("\n")[2])
+                (shell.folder / block.file).chmod(0o755)
+            elif block.language == "python":
+                # Blank lines in front, so that a traceback names the line of the page.
+                code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", dont_inherit=True)
+                exec(code, namespace)
+            elif block.language == "console":
+                for line in commands(block):
+                    run_line(shell, line)
+            else:
+                continue
+            ran += 1
+    return ran
+
+
+def commands(block: Block) -> list[str]:
+    """What stands after each `$ `; a line that ends in a backslash goes on in the next one."""
+    text = block.code.replace("\\\n", " ")
+    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+
+
+def run_line(shell: Shell, line: str) -> str:
+    """Standard output of one command, which must leave with code 0."""
+    command, _, target = line.partition(" > ")
+    if command.split()[0] == "uhebo":
+        args = shlex.split(command, comments=True)[1:]
+        out = shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
+        if target:
+            shell.write(target.strip(), out)
+        return out
+    paths = [str(Path(uhebo.__file__).parents[1]), str(shell.folder)]
+    search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PATH": search}
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=shell.folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

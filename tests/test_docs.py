@@ -1,0 +1,241 @@
+"""The documentation: it builds without a warning, links lead somewhere, nothing comes from outside, its code runs."""
+
+from __future__ import annotations
+
+import functools
+import html
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from benchmarks import choose
+
+import uhebo
+from tests.browser import chromium, console_errors, hosts_asked, prefer
+from tests.conftest import require
+from tests.pages import HIDDEN_CODE, README, ROOT, Block, blocks, pages, run_blocks
+from tests.test_cli import Shell
+from uhebo.experiments.cells import Cell, write_cell
+
+DOCS = ROOT / "docs"
+ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "tests/test_readme.py and tests/test_cli_story.py"}
+"""Pages whose code is run by tests that also look at what comes out."""
+OPTIONAL = {
+    "botorch": "pip install torch==2.13.0, then 'uhebo[botorch]'",
+    "dask": "pip install 'uhebo[dask]'",
+    "pandas": "pip install 'uhebo[experiments]'",
+    "ray": "pip install 'uhebo[ray]'",
+    "sklearn": "pip install 'uhebo[experiments]'",
+    "torch": "pip install torch==2.13.0",
+    "xgboost": "pip install 'uhebo[experiments]'",
+}
+MOST_NOT_RUN = 10
+
+# ---------------------------------------------------------------------------------------------------- code
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return Shell(tmp_path, capsys)
+
+
+def with_code() -> list[Path]:
+    return [page for page in pages() if page not in ELSEWHERE and any(is_code(block) for block in blocks(page))]
+
+
+def is_code(block: Block) -> bool:
+    return bool(block.language in ("python", "console") or block.file)
+
+
+# What BoTorch and the libraries under it deprecate in their own calls is not ours to mend.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:gpytorch", "ignore::DeprecationWarning:linear_operator")
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in with_code()])
+def test_the_code_of_a_page_runs(page: Path, shell: Shell) -> None:
+    found = blocks(page)
+    for module in sorted(set().union(*(block.imports for block in found if not block.not_run)) & set(OPTIONAL)):
+        require(module, OPTIONAL[module])
+    expected = [block for block in found if is_code(block) and not block.not_run]
+    assert run_blocks(found, shell) == len(expected)
+
+
+def test_no_code_hides_from_the_tests() -> None:
+    """Every block of code has a language under which it is run, or says why it is not."""
+    every = [block for page in pages() for block in blocks(page)]
+    assert [
+        str(block) for block in every if block.language in HIDDEN_CODE and not block.file and not block.not_run
+    ] == []
+    not_run = [f"{block}: {block.not_run}" for block in every if block.not_run]
+    print("\nnot run:", *not_run, sep="\n  ")
+    assert len(not_run) <= MOST_NOT_RUN, not_run
+
+
+def test_a_console_block_has_commands() -> None:
+    for page in pages():
+        for block in blocks(page):
+            if block.language == "console":
+                assert all(line.startswith("$ ") for line in block.code.replace("\\\n", "").splitlines() if line), block
+
+
+# ---------------------------------------------------------------------------------------------------- the site
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built anew: a warning is an error."""
+    require("mkdocs", "pip install 'uhebo[docs]'")
+    require("latex2mathml", "pip install 'uhebo[docs]'")
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    source = str(Path(uhebo.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "NO_MKDOCS_2_WARNING": "1"}
+    # Not --quiet: it drops warnings before --strict can count them.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Page(HTMLParser):
+    """Anchors, links and loaded files of one page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.formulas = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        self.formulas += tag == "math"
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
+            self.loaded.append(given.get("href", ""))
+        elif "src" in given:
+            self.loaded.append(given["src"])
+
+
+def test_links_and_anchors_resolve_and_nothing_is_loaded_from_outside(site: Path) -> None:
+    parsed = {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
+    assert len(parsed) >= 15
+    broken = []
+    for path, page in parsed.items():
+        for link in page.links + page.loaded:
+            url = urlsplit(link)
+            if url.scheme or url.netloc:
+                if link in page.loaded and url.scheme != "data":
+                    broken.append(f"{path.name} loads {link}")
+                continue
+            target = (path.parent / unquote(url.path)).resolve() if url.path else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists():
+                broken.append(f"{path.name} -> {link}")
+            elif url.fragment and target in parsed and unquote(url.fragment) not in parsed[target].anchors:
+                broken.append(f"{path.name} -> {link}: no such anchor")
+    assert broken == []
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", styles) == []
+
+
+def test_formulas_are_mathml(site: Path) -> None:
+    page = Page(site / "concepts.html")
+    assert page.formulas > 40
+    text = (site / "concepts.html").read_text(encoding="utf-8")
+    assert "arithmatex" not in text
+    assert r"\(" not in text
+
+
+def test_the_font_has_every_character_of_the_formulas(site: Path) -> None:
+    """A character that the font lacks is not drawn in another one, as in text: a root simply is not there."""
+    fonts = require("fontTools.ttLib", "pip install 'uhebo[docs]'")
+    formulas = re.findall(r"<math.*?</math>", (site / "concepts.html").read_text(encoding="utf-8"), re.S)
+    needed = set(html.unescape(re.sub(r"<[^>]*>", "", "".join(formulas)))) | {"\N{SQUARE ROOT}"}
+    with fonts.TTFont(site / "assets" / "math.ttf") as font:
+        assert needed - set(map(chr, font.getBestCmap())) - {" ", "\n"} == set()
+        assert "MATH" in font
+
+
+def test_every_page_is_in_the_menu(site: Path) -> None:
+    """A page that nobody can reach is a page that nobody reads."""
+    menu = set(re.findall(r'href="([\w/.-]+\.html)"', (site / "index.html").read_text(encoding="utf-8")))
+    made = {path.relative_to(site).as_posix() for path in site.rglob("*.html")} - {"404.html", "index.html"}
+    assert made - menu == set()
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SEEN = """[...document.querySelectorAll("math")].filter(m => {
+    const box = m.getBoundingClientRect(); return box.width > 4 && box.height > 4 }).length"""
+
+
+@pytest.mark.browser
+def test_pages_in_a_browser(address: str, tmp_path: Path) -> None:
+    """No complaint in the console, no request to anybody else, formulas drawn, nothing wider than a phone."""
+    with chromium(tmp_path, width=400) as driver:
+        for scheme in ("light", "dark"):
+            prefer(driver, scheme)
+            for page in ("index", "tour", "choose", "concepts", "comparison", "reference/index"):
+                driver.get(f"{address}/{page}.html")
+                assert driver.execute_script("return document.querySelector('h1').offsetHeight") > 0
+                assert driver.execute_script(f"return {OVERFLOW}") <= 0, page
+                if page == "concepts":
+                    assert driver.execute_script(f"return {SEEN}") > 40
+        assert console_errors(driver) == []
+        assert hosts_asked(driver) == {"127.0.0.1"}
+
+
+# ---------------------------------------------------------------------------------------------------- the tables
+
+
+def test_the_tables_of_methods(tmp_path: Path) -> None:
+    """From records with a known answer: `map` is best on branin, `random` plainly worse, `mle` has too few seeds."""
+    for method, regret, seeds in (("map", 0.1, 12), ("uhe", -0.1, 12), ("random", 3.0, 12), ("mle", 0.1, 4)):
+        for seed in range(seeds):
+            # `map` is as often better than `uhe` as it is worse.
+            incumbent = -0.39788735772973816 - abs(regret) - 0.05 * regret * (-1) ** seed
+            record = {"incumbent": incumbent, "seconds": 0.02, "role": "model"}
+            options = (("exact", True),) if method == "uhe" else ()
+            records = [{**record, "t": 0}, {**record, "t": 1}, {**record, "t": 2}]
+            write_cell(tmp_path, Cell("branin", method, seed, 2, options=options), records)
+    made = choose.tables(choose.read_runs(tmp_path))
+    rows = {row.split("`")[1]: row for row in made["regret.md"].splitlines()[2:]}
+    assert list(rows) == ["uhe", "map", "random"]
+    assert "**" in rows["map"]
+    assert "**" in rows["uhe"]
+    assert "**" not in rows["random"]
+    assert rows["random"] == "| `random` | 3 ± 0.045 |"
+    assert "`mle` on branin (4)" in made["note.md"]
+    assert "36 runs, 12 seeds" in made["note.md"]
+    assert "| `uhe` | 20 |" in made["seconds.md"]
+    assert "random" not in made["leaders.md"]
+
+
+def test_no_records_give_a_sentence_and_no_error(tmp_path: Path) -> None:
+    (tmp_path / "branin").mkdir()
+    (tmp_path / "branin" / "T2-seed000.jsonl.gz").write_bytes(b"damaged")
+    assert set(choose.tables(choose.read_runs(tmp_path)).values()) == {"No records yet.\n"}

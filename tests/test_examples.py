@@ -1,0 +1,95 @@
+"""Every example runs as a program of its own, with a small budget, and says what it found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import uhebo
+from tests.conftest import require
+from uhebo import estimate
+from uhebo.errors import InvalidInputError
+
+FOLDER = Path(__file__).parents[1] / "examples"
+NOT_RUN_HERE = {"demo.py": "`make demo`, which CI runs"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file, its arguments ({folder} is an empty folder), what it must print, and what it needs."""
+
+    file: str
+    arguments: tuple[str, ...]
+    says: tuple[str, ...]
+    needs: tuple[tuple[str, str], ...] = ()
+
+
+RAY = ("ray", "pip install 'uhebo[ray]'")
+TORCH = ("torch", "pip install torch==2.13.0")
+BOTORCH = ("botorch", "pip install 'uhebo[botorch]'")
+DASK = ("distributed", "pip install 'uhebo[dask]'")
+EXAMPLES = (
+    Example("one_call.py", ("--trials", "12"), ("Result of 12 trials", "The surrogate expects")),
+    Example("optuna_study.py", ("--trials", "14", "--folder", "{folder}"), ("after 7 trials", "after 14 trials")),
+    Example("shell.sh", ("{folder}", "2"), ("day 2", "temperature", "Is it worth going on?")),
+    Example("search_cv.py", ("--trials", "12"), ("best f1 over the folds: 0.9", "f1 on data it never saw: 0.9")),
+    Example("botorch_loop.py", ("--trials", "2"), ("SingleTaskGP", "UHEModel"), (TORCH, BOTORCH)),
+    Example("ray_tune.py", ("--trials", "20", "--folder", "{folder}"), ("20 trials, 0 errors", "best loss"), (RAY,)),
+    Example("dask_cluster.py", ("--trials", "20", "--folder", "{folder}"), ("20 trials by 2 workers",), (DASK,)),
+    Example("add_a_method.py", ("--trials", "10", "--seeds", "1"), ("random-when-stuck", "the maximum is")),
+)
+
+
+def test_every_example_is_run() -> None:
+    files = {path.name for path in FOLDER.iterdir() if path.suffix in (".py", ".sh")}
+    assert files == {example.file for example in EXAMPLES} | set(NOT_RUN_HERE)
+
+
+@pytest.mark.parametrize("example", [pytest.param(example, id=example.file) for example in EXAMPLES])
+def test_the_example_runs(example: Example, tmp_path: Path) -> None:
+    for module, how in example.needs:
+        require(module, how)
+    program = FOLDER / example.file
+    command = ["bash", str(program)] if program.suffix == ".sh" else [sys.executable, str(program)]
+    arguments = [argument.format(folder=tmp_path) for argument in example.arguments]
+    done = subprocess.run(
+        [*command, *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    for words in example.says:
+        assert words in done.stdout
+
+
+def test_names_of_estimators_are_taken_once_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "ESTIMATORS", dict(estimate.ESTIMATORS))
+    estimate.register("mine", estimate.map_estimate)
+    assert estimate.named_estimator("mine") is estimate.map_estimate
+    with pytest.raises(InvalidInputError, match="'mine' already"):
+        estimate.register("mine", estimate.mle_estimate)
+    # The arguments of our own climbers are not forced on others.
+    result = uhebo.minimize(lambda x: x * x, {"x": (-1.0, 1.0)}, 5, method=lambda step: step.model("mine"), seed=0)
+    assert len(result.study.trials) == 5
+    with pytest.raises(InvalidInputError, match="unknown estimator 'yours'; choose one of mle"):
+        uhebo.minimize(lambda x: x * x, {"x": (-1.0, 1.0)}, 5, method=lambda step: step.model("yours"), seed=0)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """One thread each, `uhebo` importable and a program on the path, whether it is installed or not."""
+    programs = folder / "bin"
+    programs.mkdir()
+    shell = programs / "uhebo"
+    shell.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m uhebo.cli "$@"\n')
+    shell.chmod(0o755)
+    source = str(Path(uhebo.__file__).parents[1])
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")])),
+        "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
+        "OMP_NUM_THREADS": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }

@@ -1,0 +1,431 @@
+"""Rows 26 to 38 of the table of faults: workers that die, databases that go away, signals, full disks.
+
+Real processes, killed with SIGKILL; a real PostgreSQL server, stopped and started. `tests.worker_processes` has the
+programs. No test asserts a time: they wait for what is to happen, and only give up after a minute or two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, TrialState
+
+import uhebo
+from tests.postgres import Server
+from tests.worker_processes import SPACE, STUDY
+from uhebo.trial_log import ATTRIBUTE, FAILURE
+from uhebo.worker import Options, leases
+from uhebo.worker.shift import TooManyFailures
+from uhebo.worker.storage import open_storage
+
+ROOT = Path(__file__).parent.parent
+PATIENCE_S = 180.0
+both_databases = pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+
+
+STARTED: list[Worker] = []
+
+
+@pytest.fixture(autouse=True)
+def nobody_left() -> Iterator[None]:
+    """A test that fails leaves no process behind."""
+    yield
+    while STARTED:
+        STARTED.pop().kill()
+
+
+class Worker:
+    """A worker process that stops at a phase."""
+
+    def __init__(self, folder: Path, url: str, phase: str, trials: int, **options: Any) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.errors = folder / f"errors-{phase}-{time.monotonic_ns()}"
+        command = [sys.executable, "-m", "tests.worker_processes", "phased"]
+        command += [str(folder), url, phase, str(trials), json.dumps(options)]
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=errors)
+        STARTED.append(self)
+
+    @property
+    def said(self) -> str:
+        return self.errors.read_text()
+
+    def arrive(self) -> None:
+        wait_for((self.folder / "at").exists, self)
+
+    def go(self) -> None:
+        (self.folder / "go").touch()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def end(self, code: int = 0) -> None:
+        found = self.process.wait(timeout=PATIENCE_S)
+        assert found == code, f"exit code {found}, expected {code}: {self.said}"
+
+    def events(self) -> list[dict[str, Any]]:
+        return events(self.folder)
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in sorted(folder.glob("events*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def wait_for(happened: Callable[[], Any], worker: Worker | None = None) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        assert worker is None or worker.process.poll() is None, f"the worker ended: {worker and worker.said}"
+        time.sleep(0.05)
+
+
+def together(task: str, folder: Path, url: str) -> Any:
+    """What the processes of `tests.worker_processes.together` returned."""
+    command = [sys.executable, "-m", "tests.worker_processes", "together", task, str(folder), url]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def url(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path / 'study.db'}"
+    server: Server = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
+@contextmanager
+def storage_at(url: str) -> Iterator[RDBStorage]:
+    storage = open_storage(url)
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+def trials_in(url: str) -> list[FrozenTrial]:
+    with storage_at(url) as storage:
+        return optuna.load_study(study_name=STUDY, storage=storage).get_trials()
+
+
+def states(url: str) -> list[str]:
+    return [trial.state.name for trial in trials_in(url)]
+
+
+def attempts(url: str) -> list[int]:
+    return [trial.system_attrs[leases.LEASE]["attempt"] for trial in trials_in(url)]
+
+
+def requeued(*workers: Worker) -> int:
+    """Lines of all logs, each folder read once."""
+    return sum(e["event"] == "requeued" for folder in {w.folder for w in workers} for e in events(folder))
+
+
+def test_row_26_any_text_survives_postgresql(postgres: Server) -> None:
+    names = ["🦜 rate", "معدل التعلم", "x'; DROP TABLE trials;--", 'quote " and \\', "%s %(x)s", "a\nb"]
+    space: dict[str, Any] = dict.fromkeys(names, (0.0, 1.0)) | {"choice 🙂": ["'; DROP TABLE studies;--", "عربي", "b"]}
+
+    def value(**params: Any) -> float:
+        return float(sum(params[name] for name in names))
+
+    with storage_at(postgres.new_database()) as storage:
+        options: dict[str, Any] = {"storage": storage, "study_name": "'; DROP TABLE trial_params;-- 🦜"}
+        uhebo.minimize(value, space, 6, seed=0, n_startup_trials=4, **options)
+        result = uhebo.minimize(value, space, 2, seed=0, n_startup_trials=4, **options)
+        trials: list[FrozenTrial] = optuna.load_study(**options).trials
+    assert len(trials) == 8
+    assert all(set(trial.params) == set(space) for trial in trials)
+    assert trials[-1].system_attrs[ATTRIBUTE]["role"] in ("model", "random")
+    assert set(result.best_params) == set(space)
+
+
+@both_databases
+def test_row_27_kill_inside_the_objective_requeues_once(url: str, tmp_path: Path) -> None:
+    first = Worker(tmp_path / "first", url, "objective", 4)
+    first.arrive()
+    first.kill()
+    assert states(url) == ["RUNNING"]
+    point = trials_in(url)[0].params
+    others = [Worker(tmp_path / name, url, "none", 4) for name in ("second", "third")]
+    for other in others:
+        other.end()
+    assert states(url) == ["COMPLETE"] * 4
+    assert requeued(*others) == 1
+    assert attempts(url) == [2, 1, 1, 1]
+    assert trials_in(url)[0].params == point  # the same trial, and not another in its place
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+@pytest.mark.parametrize("phase", ["create", "half", "adopt"])
+def test_row_28_kill_before_the_first_heartbeat_is_reaped_too(phase: str, url: str, tmp_path: Path) -> None:
+    if phase == "adopt":  # a point of the user's, taken from the queue
+        with storage_at(url) as storage:
+            optuna.create_study(storage=storage, study_name=STUDY).enqueue_trial({"x": 0.25, "y": 0.5})
+    first = Worker(tmp_path / "first", url, phase, 2, heartbeat=600.0, grace=1200.0)
+    first.arrive()
+    first.kill()
+    assert states(url) == ["RUNNING"]
+    assert len(trials_in(url)[0].params) == (phase == "half")
+    second = Worker(tmp_path / "second", url, "none", 2)
+    second.end()
+    assert states(url) == ["COMPLETE"] * 2
+    assert attempts(url) == [2, 1]
+    assert requeued(second) == 1
+    if phase == "adopt":
+        assert trials_in(url)[0].params == {"x": 0.25, "y": 0.5}
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_row_29_a_late_result_is_discarded_when_there_is_one(url: str, tmp_path: Path) -> None:
+    """The rule: a trial keeps the first result that arrives. The worker that comes late says so and goes on."""
+    late = Worker(tmp_path / "late", url, "objective", 3)
+    late.arrive()
+    late.process.send_signal(signal.SIGSTOP)  # slow, not dead
+    other = Worker(tmp_path / "other", url, "none", 3)
+    other.end()
+    stored = trials_in(url)[0]
+    assert stored.state == TrialState.COMPLETE
+    # What the late worker returns is to be told from what is stored.
+    with storage_at(url) as storage, storage.engine.begin() as connection:
+        connection.exec_driver_sql(f"update trial_values set value = 77 where trial_id = {stored._trial_id}")
+    late.go()
+    late.process.send_signal(signal.SIGCONT)
+    late.end()
+    assert [e["trial"] for e in late.events() if e["event"] == "discarded"] == [0]
+    assert trials_in(url)[0].value == 77
+    assert "has a result already" in late.said
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_row_29_a_late_result_is_kept_when_there_is_none(url: str, tmp_path: Path) -> None:
+    late = Worker(tmp_path / "late", url, "objective", 2, heartbeat=600.0, grace=1200.0)
+    late.arrive()
+    with storage_at(url) as storage:
+        (held,) = leases.held(storage.engine, 1)
+        assert leases.requeue(storage.engine, held, len(SPACE))
+    assert states(url) == ["WAITING"]
+    late.go()
+    late.end()
+    assert states(url) == ["COMPLETE"] * 2
+    assert [e["event"] for e in late.events() if e.get("trial") == 0] == ["took", "returned", "stored"]
+
+
+@both_databases
+def test_row_30_of_workers_that_reap_or_take_one_trial_one_wins(url: str, tmp_path: Path) -> None:
+    assert together("reap", tmp_path, url) == [[1, 1]] * 4
+
+
+@both_databases
+def test_row_31_many_workers_make_the_schema_at_once(url: str, tmp_path: Path) -> None:
+    assert together("schema", tmp_path, url) == [STUDY] * 10
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+@pytest.mark.parametrize("phase", ["suggest", "objective", "tell"])
+def test_row_32_the_database_goes_away(phase: str, url: str, tmp_path: Path, postgres: Server) -> None:
+    worker = Worker(tmp_path / "worker", url, phase, 3)
+    worker.arrive()
+    postgres.stop()
+    try:
+        worker.go()
+        wait_for(lambda: "does not answer" in worker.said, worker)
+        if phase != "suggest":
+            assert worker.events()[-1]["event"] == "returned"
+            assert len(list((worker.folder / "unsent").glob("*.json"))) == 1  # on disk meanwhile
+    finally:
+        postgres.start()
+    worker.end()
+    assert "is back" in worker.said
+    assert states(url) == ["COMPLETE"] * 3
+    assert not list((worker.folder / "unsent").iterdir())
+    returned = {e["trial"]: e["value"] for e in worker.events() if e["event"] == "returned"}
+    assert {t.number: t.value for t in trials_in(url)} == returned
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_row_32_killed_in_the_outage_the_result_is_delivered_by_another(
+    url: str, tmp_path: Path, postgres: Server
+) -> None:
+    folder = tmp_path / "shared"
+    worker = Worker(folder, url, "tell", 2)
+    worker.arrive()
+    postgres.stop()
+    try:
+        worker.go()
+        wait_for(lambda: "does not answer" in worker.said, worker)
+        worker.kill()
+    finally:
+        postgres.start()
+    (returned,) = [e for e in events(folder) if e["event"] == "returned"]
+    Worker(folder, url, "none", 2).end()
+    assert trials_in(url)[0].value == returned["value"]
+    assert [e["trial"] for e in events(folder) if e["event"] == "returned"] == [0, 1]  # not evaluated again
+    assert [e["trial"] for e in events(folder) if e["event"] == "delivered"] == [0]
+    assert attempts(url) == [1, 1]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_row_33_a_dropped_connection_is_not_noticed(url: str, tmp_path: Path, postgres: Server) -> None:
+    worker = Worker(tmp_path / "worker", url, "objective", 2, heartbeat=600.0, grace=1200.0)
+    worker.arrive()
+    name = url.rpartition("/")[2]
+    dropped = postgres.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
+    assert dropped
+    worker.go()
+    worker.end()
+    assert states(url) == ["COMPLETE"] * 2
+    assert worker.said == ""
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_row_34_sixteen_processes_on_one_sqlite_file(url: str, tmp_path: Path) -> None:
+    found = together("locked", tmp_path, url)
+    assert sum(each["stored"] for each in found) == 32
+    trials = trials_in(url)
+    assert [trial.number for trial in trials] == list(range(32))
+    assert {trial.state for trial in trials} == {TrialState.COMPLETE}
+    assert integrity(tmp_path / "study.db") == "ok"
+
+
+def integrity(path: Path) -> str:
+    connection = sqlite3.connect(path)
+    try:
+        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_row_35_a_full_disk(url: str, tmp_path: Path) -> None:
+    """No file may grow any more when the third trial returns; the log is one too, and its end is missing."""
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    command = [sys.executable, "-m", "tests.worker_processes", "phased", str(folder), url, "full", "5"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    trials = trials_in(url)
+    assert [trial.state.name for trial in trials] == ["COMPLETE", "COMPLETE", "RUNNING"]
+    point = trials[2].params
+    assert f"not stored: trial 2, value {point['x'] + point['y']!r}" in done.stderr
+    assert integrity(tmp_path / "study.db") == "ok"
+    Worker(tmp_path / "next", url, "none", 5).end()  # with room again, it is as if that worker had died
+    assert states(url) == ["COMPLETE"] * 5
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [("suggest", signal.SIGTERM), ("objective", signal.SIGINT), ("objective", signal.SIGTERM), ("tell", signal.SIGINT)],
+)
+def test_row_36_signals(phase: str, number: signal.Signals, url: str, tmp_path: Path) -> None:
+    worker = Worker(tmp_path / "worker", url, phase, 3)
+    worker.arrive()
+    worker.process.send_signal(number)
+    if phase == "tell":  # what is being stored is stored first
+        time.sleep(0.2)
+        worker.go()
+    worker.end(code=128 + number)
+    *before, last = trials_in(url)
+    assert all(trial.state == TrialState.COMPLETE for trial in before)
+    if phase == "tell":
+        assert last.state == TrialState.COMPLETE
+    else:
+        assert last.state == TrialState.FAIL
+        assert "interrupted by signal" in last.user_attrs[FAILURE]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_row_36_an_objective_that_swallows_signals(times: int, url: str, tmp_path: Path) -> None:
+    """The first signal gives it four seconds, then the trial is failed and the process ended; the second none."""
+    worker = Worker(tmp_path / "worker", url, "deaf", 3)
+    worker.arrive()
+    for _ in range(times):
+        worker.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    worker.end(code=130)
+    assert states(url) == (["FAIL"] if times == 1 else ["RUNNING"])
+
+
+def failing(x: float, y: float) -> float:  # noqa: ARG001
+    raise RuntimeError("no luck")
+
+
+def hanging(x: float, y: float) -> float:
+    if x < 0.5:
+        time.sleep(1000)
+    return y
+
+
+def greedy(x: float, y: float) -> float:
+    return float(len(bytearray(2_000_000_000))) if x < 0.5 else y
+
+
+def dying(x: float, y: float) -> float:
+    if x < 0.5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return y
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_row_37_an_objective_that_always_fails_stops_the_worker(url: str, tmp_path: Path) -> None:
+    options = Options(spool=tmp_path / "unsent")
+    with pytest.raises(TooManyFailures, match="5 of this worker's last 5 trials failed"):
+        uhebo.work(failing, SPACE, 100, storage=url, study_name=STUDY, method="random", options=options)
+    trials = trials_in(url)
+    assert [trial.state.name for trial in trials] == ["FAIL"] * 5
+    assert trials[0].user_attrs[FAILURE] == "RuntimeError: no luck"
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(
+    ("fn", "limits", "reason"),
+    [
+        (hanging, {"timeout": 0.4}, "no value after 0.4 s"),
+        (greedy, {"memory": 200.0}, "more than 200 MB of memory"),
+        (dying, {"timeout": 60.0}, "killed by SIGKILL"),
+    ],
+    ids=["hangs", "exhausts memory", "dies"],
+)
+def test_row_37_limits(fn: Any, limits: dict[str, float], reason: str, url: str, tmp_path: Path) -> None:
+    options = Options(spool=tmp_path / "unsent", max_failure_rate=1.0, **limits)  # type: ignore[arg-type]
+    done = uhebo.work(fn, SPACE, 8, storage=url, study_name=STUDY, method="random", seed=1, options=options)
+    trials = trials_in(url)
+    assert done.failed == sum(trial.params["x"] < 0.5 for trial in trials) > 0
+    assert done.stored == 8 - done.failed > 0
+    for trial in trials:
+        assert (trial.state == TrialState.FAIL) == (trial.params["x"] < 0.5)
+        assert trial.state == TrialState.COMPLETE or reason in trial.user_attrs[FAILURE]
+
+
+@both_databases
+def test_row_38_forked_workers_with_one_seed_have_streams_of_their_own(url: str, tmp_path: Path) -> None:
+    found = together("forked", tmp_path, url)
+    assert sum(each["stored"] for each in found) == 24
+    points = {tuple(trial.params.values()) for trial in trials_in(url)}
+    assert len(points) == 24

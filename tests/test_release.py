@@ -1,0 +1,143 @@
+"""Version, packages and declared support; `make dist` also installs the wheel in an empty environment and tries it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import uhebo
+from tests.browser import require_program
+from tests.conftest import require
+from tests.pages import ROOT
+from uhebo import _version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCES = ["src", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"]
+
+
+def build(folder: Path, kind: str, out: Path, **environment: str) -> Path:
+    """The one file that the build back end makes, in this environment (nothing is downloaded)."""
+    require("build", "pip install 'uhebo[dev]'")
+    require("hatch_vcs", "pip install hatch-vcs hatchling")
+    command = [sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(out), str(folder)]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SETUPTOOLS_SCM"))}
+    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = out.iterdir()
+    return made
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The sources without git: as in a downloaded archive."""
+    folder = tmp_path / "uhebo"
+    folder.mkdir()
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def git(folder: Path, *args: str) -> None:
+    require_program("git", how="apt-get install git")
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false", *args]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+def test_without_git_the_version_is_the_fallback(copy: Path, tmp_path: Path) -> None:
+    wheel = build(copy, "wheel", tmp_path / "out", GIT_CEILING_DIRECTORIES=str(tmp_path))
+    assert wheel.name == f"uhebo-{_version.FALLBACK}-py3-none-any.whl"
+
+
+def test_the_version_is_the_tag_and_the_packages_have_what_they_need(copy: Path, tmp_path: Path) -> None:
+    git(copy, "init", "--quiet")
+    git(copy, "add", ".")
+    git(copy, "commit", "--quiet", "-m", "all")
+    git(copy, "tag", "v1.2.3")
+    archive = build(copy, "sdist", tmp_path / "sdist")
+    assert archive.name == "uhebo-1.2.3.tar.gz"
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path, filter="data")
+    # From the sdist, which has no git, and still the same version.
+    wheel = build(tmp_path / "uhebo-1.2.3", "wheel", tmp_path / "wheel", GIT_CEILING_DIRECTORIES=str(tmp_path))
+    assert wheel.name == "uhebo-1.2.3-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        metadata = file.read("uhebo-1.2.3.dist-info/METADATA").decode()
+    expected = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "uhebo").rglob("*.py")}
+    expected |= {"uhebo/py.typed", "uhebo/report/page.css", "uhebo/report/page.js"}
+    assert {name for name in names if not name.startswith("uhebo-1.2.3.dist-info/")} == expected
+    assert "uhebo-1.2.3.dist-info/entry_points.txt" in names
+    assert "Requires-Python: >=3.10" in metadata
+
+
+def test_every_python_that_is_declared_is_at_least_the_smallest() -> None:
+    declared = re.findall(r":: (3\.\d+)'", str(PROJECT["project"]["classifiers"]))
+    assert declared == ["3.10", "3.11", "3.12", "3.13"]
+    assert PROJECT["project"]["requires-python"] == f">={declared[0]}"
+    assert PROJECT["tool"]["ruff"]["target-version"] == "py310"
+
+
+def test_the_extra_all_has_every_extra_for_users() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras) - {"all", "dev", "docs"}
+
+
+def test_the_version_of_this_installation() -> None:
+    try:
+        expected = importlib.metadata.version("uhebo")
+    except importlib.metadata.PackageNotFoundError:
+        expected = _version.FALLBACK
+    assert uhebo.__version__ == expected
+    assert PROJECT["tool"]["hatch"]["version"]["fallback-version"] == _version.FALLBACK
+
+
+def test_without_an_installation_the_version_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    monkeypatch.delattr(_version, "__version__", raising=False)
+    assert importlib.import_module("uhebo._version").__version__ == _version.FALLBACK
+    monkeypatch.delattr(_version, "__version__")
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        _version.other  # noqa: B018
+
+
+def test_import_does_not_look_the_version_up() -> None:
+    """`importlib.metadata` takes longer than all of `import uhebo`."""
+    code = (
+        "import sys; before = set(sys.modules); import uhebo; print('importlib.metadata' in set(sys.modules) - before)"
+    )
+    source = str(Path(uhebo.__file__).parents[1])
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_the_changelog_has_a_place_for_what_comes_next() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert headings[0] == "Unreleased"
+    for heading in headings[1:]:
+        assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", heading), heading

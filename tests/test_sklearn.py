@@ -1,0 +1,400 @@
+"""`UHESearchCV` and `UHERegressor`: scikit-learn's own checks, and what people rely on beyond them."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import uhebo
+from uhebo.errors import InvalidInputError
+from uhebo.integrations.regressor import UHERegressor
+from uhebo.integrations.search_cv import UHESearchCV, add_failed
+
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+SVM_SPACE = {"C": uhebo.Float(1e-2, 1e3, log=True), "gamma": uhebo.Float(1e-4, 1e1, log=True)}
+
+
+def small(estimator: Any, space: Any, **options: Any) -> UHESearchCV:
+    settings: dict[str, Any] = {"n_iter": 3, "cv": 2, "error_score": "raise", "random_state": 0}
+    return UHESearchCV(estimator, space, **(settings | options))
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    if isinstance(estimator, UHESearchCV) and is_regressor(estimator):
+        # scikit-learn's own GridSearchCV and RandomizedSearchCV are excused from it too.
+        return {"check_supervised_y_2d": "y of one column goes to Ridge as it is, and Ridge takes it without a warning"}
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # scikit-learn, of y = inf
+@parametrize_with_checks(
+    [
+        UHERegressor(),
+        small(Ridge(), {"alpha": (0.1, 1.0)}),
+        small(Pipeline([("pca", PCA()), ("clf", LogisticRegression())]), {"clf__C": [0.1, 1.0]}, n_iter=2),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def hand_written(seed: int, n_iter: int, **options: Any) -> optuna.Study:
+    def objective(trial: optuna.Trial) -> float:
+        C = trial.suggest_float("C", 1e-2, 1e3, log=True)
+        gamma = trial.suggest_float("gamma", 1e-4, 1e1, log=True)
+        return float(cross_val_score(SVC(C=C, gamma=gamma), IRIS_X, IRIS_Y, cv=3).mean())
+
+    sampler = uhebo.UHESampler(n_trials=n_iter, seed=seed, **options)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.optimize(objective, n_trials=n_iter)
+    return study
+
+
+@pytest.mark.parametrize(("seed", "options"), [(0, {}), (3, {"method": "map"})], ids=["default", "map"])
+def test_same_seed_same_search_as_a_study_by_hand(seed: int, options: dict[str, Any]) -> None:
+    study = hand_written(seed, 14, **options)
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=14, cv=3, random_state=seed, **options).fit(IRIS_X, IRIS_Y)
+    assert search.best_params_ == study.best_params
+    assert search.best_score_ == pytest.approx(study.best_value)
+    assert search.cv_results_["params"] == [trial.params for trial in study.trials]
+    other = UHESearchCV(SVC(), SVM_SPACE, n_iter=3, cv=3, random_state=seed + 1).fit(IRIS_X, IRIS_Y)
+    assert other.cv_results_["params"][0] != search.cv_results_["params"][0]
+
+
+def test_attributes_are_those_of_grid_search() -> None:
+    space = {"C": [0.1, 1.0, 10.0], "kernel": ["rbf", "linear"]}
+    search = UHESearchCV(SVC(), space, n_iter=6, cv=4, return_train_score=True, random_state=0).fit(IRIS_X, IRIS_Y)
+    grid = GridSearchCV(SVC(), space, cv=4, return_train_score=True).fit(IRIS_X, IRIS_Y)
+    assert set(grid.cv_results_) == set(search.cv_results_)
+    assert {name for name in vars(grid) if name.endswith("_")} <= set(vars(search))
+    assert search.n_splits_ == 4
+    assert len(search.cv_results_["params"]) == len(search.study_.trials) == 6
+    assert [trial.value for trial in search.study_.trials] == pytest.approx(list(search.cv_results_["mean_test_score"]))
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert search.best_estimator_.get_params()["C"] == search.best_params_["C"]
+    assert search.score(IRIS_X, IRIS_Y) == search.best_estimator_.score(IRIS_X, IRIS_Y)
+    assert "6 trials" in str(search.diagnose())
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(IRIS_X), search.predict(IRIS_X))
+
+
+def test_it_optimises() -> None:
+    """Better than its own initial design, on a score that has one peak."""
+
+    class Peak(ClassifierMixin, BaseEstimator):
+        def __init__(self, a: float = 0.0, b: float = 0.0) -> None:
+            self.a, self.b = a, b
+
+        def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002
+            self.classes_ = np.unique(y)
+            return self
+
+        def score(self, X: Any, y: Any) -> float:  # noqa: ARG002
+            return -((self.a - 0.3) ** 2) - (self.b - 0.8) ** 2
+
+    search = UHESearchCV(Peak(), {"a": (0.0, 1.0), "b": (0.0, 1.0)}, n_iter=25, cv=2, random_state=0)
+    scores = search.fit(IRIS_X, IRIS_Y).cv_results_["mean_test_score"]
+    assert scores.max() > -1e-3 > scores[:6].max()
+
+
+def test_pipeline_clone_and_set_params() -> None:
+    model = make_pipeline(StandardScaler(), SVC())
+    search = UHESearchCV(model, {f"svc__{k}": d for k, d in SVM_SPACE.items()}, n_iter=5, cv=3, random_state=0)
+    copy = clone(search).set_params(n_iter=4, estimator__svc__kernel="sigmoid")
+    copy.fit(IRIS_X, IRIS_Y)
+    assert len(copy.cv_results_["params"]) == 4
+    assert copy.best_estimator_["svc"].kernel == "sigmoid"
+    assert model["svc"].kernel == "rbf"
+    # A search is an estimator: it can be scored by cross-validation itself.
+    assert cross_val_score(search, IRIS_X, IRIS_Y, cv=2).min() > 0.8
+
+
+def test_a_whole_step_can_be_searched_for() -> None:
+    pipe = Pipeline([("reduce", PCA()), ("svc", SVC())])
+    space = {"reduce": ["passthrough", None], "svc__C": (0.1, 10.0)}
+    search = UHESearchCV(pipe, space, n_iter=4, cv=2, random_state=0).fit(IRIS_X, IRIS_Y)
+    assert search.best_estimator_["reduce"] in ("passthrough", None)
+
+
+def test_several_metrics() -> None:
+    search = UHESearchCV(
+        SVC(), SVM_SPACE, n_iter=5, cv=3, scoring=["accuracy", "f1_macro"], refit="f1_macro", random_state=0
+    ).fit(IRIS_X, IRIS_Y)
+    assert search.multimetric_
+    told = [trial.value for trial in search.study_.trials]
+    assert told == pytest.approx(list(search.cv_results_["mean_test_f1_macro"]))
+    assert search.best_index_ == search.cv_results_["rank_test_f1_macro"].argmin()
+
+
+def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    return {"hits": float(estimator.score(X, y)), "size": -float(estimator.C)}
+
+
+@pytest.mark.parametrize("refit", [True, False, lambda _: 0], ids=["true", "false", "function"])
+@pytest.mark.parametrize("scoring", [["accuracy", "f1_macro"], both], ids=["list", "function"])
+def test_several_metrics_need_the_name_of_one(refit: Any, scoring: Any) -> None:
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=2, cv=2, scoring=scoring, refit=refit)
+    with pytest.raises(ValueError, match="refit"):
+        search.fit(IRIS_X, IRIS_Y)
+
+
+def test_a_function_of_several_metrics_and_a_function_that_chooses() -> None:
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=4, cv=2, scoring=both, refit="size", random_state=0)
+    search.fit(IRIS_X, IRIS_Y)
+    assert search.best_params_["C"] == min(params["C"] for params in search.cv_results_["params"])
+    chosen = UHESearchCV(SVC(), SVM_SPACE, n_iter=4, cv=2, refit=lambda _: 2, random_state=0).fit(IRIS_X, IRIS_Y)
+    assert chosen.best_index_ == 2
+
+
+class Fragile(SVC):
+    """Refuses large C: with `always`, in every fold; else in those whose first label differs from the data's."""
+
+    def __init__(self, C: float = 1.0, always: bool = True) -> None:
+        super().__init__(C=C)
+        self.always = always
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if self.C > 10.0 and (self.always or len(y) == 75):
+            raise ArithmeticError("C is too large")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"], both], ids=["one", "several", "function"])
+@pytest.mark.parametrize("always", [True, False], ids=["every fold", "one fold"])
+def test_a_failed_candidate_is_a_failed_trial(always: bool, scoring: Any) -> None:
+    folds = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(1, 147, 2), np.arange(0, 150, 2))]
+    refit: Any = {None: True, both: "hits"}.get(scoring, "accuracy") if not isinstance(scoring, list) else "accuracy"
+    search = UHESearchCV(
+        Fragile(always=always), {"C": (0.1, 20.0)}, n_iter=8, cv=folds, scoring=scoring, refit=refit, random_state=1
+    )
+    with pytest.warns(FitFailedWarning, match="C is too large"):
+        search.fit(IRIS_X, IRIS_Y)
+    large = [params["C"] > 10.0 for params in search.cv_results_["params"]]
+    assert any(large)
+    assert [trial.state == TrialState.FAIL for trial in search.study_.trials] == large
+    assert [trial.params for trial in search.study_.trials] == search.cv_results_["params"]
+    metric = "score" if scoring is None else refit
+    means, ranks = search.cv_results_[f"mean_test_{metric}"], search.cv_results_[f"rank_test_{metric}"]
+    assert np.isnan(means).tolist() == large
+    assert (ranks[large] == 8 - sum(large) + 1).all()
+    assert ranks.dtype == np.int32
+    assert search.best_params_["C"] <= 10.0
+    assert {len(column) for column in search.cv_results_.values()} == {8}
+    np.testing.assert_array_equal(search.cv_results_["param_C"], [p["C"] for p in search.cv_results_["params"]])
+
+
+def test_the_table_with_failures_is_the_one_scikit_learn_would_make() -> None:
+    """The rows put in against those of a grid, which scikit-learn fills in itself because some fits succeed."""
+    values = [20.0, 1.0, 15.0, 5.0]
+    with pytest.warns((FitFailedWarning, UserWarning)):
+        grid = GridSearchCV(Fragile(), {"C": values}, cv=2, return_train_score=True).fit(IRIS_X, IRIS_Y)
+    expected = grid.cv_results_
+    kept = [1, 3]
+    results: dict[str, Any] = {
+        name: [column[i] for i in kept] if name == "params" else column[kept] for name, column in expected.items()
+    }
+    add_failed(results, {0: {"C": 20.0}, 2: {"C": 15.0}}, np.nan)
+    assert results["params"] == expected["params"]
+    for name in expected:
+        if name != "params" and "time" not in name:
+            np.testing.assert_array_equal(results[name], expected[name], err_msg=name)
+            assert results[name].dtype == expected[name].dtype
+
+
+def test_error_score_as_a_number_and_raised() -> None:
+    options: dict[str, Any] = {"n_iter": 6, "cv": 2, "random_state": 1}
+    number = UHESearchCV(Fragile(), {"C": (0.1, 20.0)}, error_score=-1.0, **options)
+    with pytest.warns(FitFailedWarning):
+        number.fit(IRIS_X, IRIS_Y)
+    assert min(number.cv_results_["mean_test_score"]) == -1.0
+    assert [t.value for t in number.study_.trials] == pytest.approx(list(number.cv_results_["mean_test_score"]))
+    raising = UHESearchCV(Fragile(), {"C": (0.1, 20.0)}, error_score="raise", **options)
+    with pytest.raises(ArithmeticError, match="too large"):
+        raising.fit(IRIS_X, IRIS_Y)
+    assert raising.study_.trials[-1].state == TrialState.FAIL
+
+
+def test_nothing_but_failures_is_an_error() -> None:
+    search = UHESearchCV(Fragile(), {"C": (11.0, 20.0)}, n_iter=3, cv=2, random_state=0)
+    with pytest.warns(FitFailedWarning), pytest.raises(ValueError, match="fits failed"):
+        search.fit(IRIS_X, IRIS_Y)
+    assert [trial.state for trial in search.study_.trials] == [TrialState.FAIL] * 3
+
+
+def test_every_candidate_is_scored_on_the_same_folds() -> None:
+    """A constant model scores the same with any parameters, unless the folds change under it."""
+    search = UHESearchCV(
+        Ridge(), {"alpha": uhebo.Float(1e8, 1e9)}, n_iter=4, cv=ShuffleSplit(3, test_size=0.3), random_state=0
+    ).fit(*load_diabetes(return_X_y=True))
+    assert np.ptp(search.cv_results_["split0_test_score"]) < 1e-4
+    assert np.ptp([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)]) > 1e-4
+
+
+def test_batches_and_workers() -> None:
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=9, batch_size=4, n_jobs=2, cv=2, random_state=0).fit(IRIS_X, IRIS_Y)
+    params = search.cv_results_["params"]
+    assert len(params) == 9
+    assert len({tuple(p.values()) for p in params}) == 9
+
+
+def test_sample_weights_are_routed() -> None:
+    weights = np.where(IRIS_Y == 2, 0.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = UHESearchCV(model, {"C": uhebo.Float(0.1, 10.0, log=True)}, n_iter=3, cv=3, random_state=0)
+        search.fit(IRIS_X, IRIS_Y, sample_weight=weights)
+        assert 2 not in search.predict(IRIS_X)
+        unasked = UHESearchCV(LogisticRegression(), {"C": [1.0]}, n_iter=1, cv=3)
+        with pytest.raises(Exception, match="sample_weight"):
+            unasked.fit(IRIS_X, IRIS_Y, sample_weight=weights)
+
+
+def test_groups_reach_the_splitter() -> None:
+    from sklearn.model_selection import GroupKFold
+
+    groups = np.arange(150) % 3
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=2, cv=GroupKFold(3), random_state=0)
+    search.fit(IRIS_X, IRIS_Y, groups=groups)
+    assert search.n_splits_ == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"space": {"svc__C": (0.1, 1.0)}}, r"SVC has no parameter 'svc__C'; expected one of .*gamma"),
+        ({"space": {"C": (1.0, 0.1)}}, "'C': low=1.0 is above"),
+        ({"n_iter": 0}, "n_iter is 0"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"method": "no such"}, "unknown method"),
+        ({"sampler_options": {"colour": 1}}, "sampler_options: .*colour"),
+        ({"sampler_options": {"seed": 1}}, "sampler_options: .*seed"),
+    ],
+)
+def test_misuse_is_a_typed_error(options: dict[str, Any], message: str) -> None:
+    settings: dict[str, Any] = {"space": SVM_SPACE, "n_iter": 2, "cv": 2}
+    search = UHESearchCV(SVC(), **(settings | options))
+    with pytest.raises(InvalidInputError, match=message):
+        search.fit(IRIS_X, IRIS_Y)
+
+
+def test_diagnose_before_fit() -> None:
+    with pytest.raises(InvalidInputError, match="fit first"):
+        UHESearchCV(SVC(), SVM_SPACE).diagnose()
+
+
+def test_random_state_may_be_a_generator_and_trials_may_be_stored(tmp_path: Any) -> None:
+    storage = f"sqlite:///{tmp_path / 'search.db'}"
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=2, cv=2, random_state=np.random.RandomState(5), storage=storage)
+    search.fit(IRIS_X, IRIS_Y)
+    assert len(optuna.load_study(study_name=None, storage=storage).trials) == 2
+
+
+def test_scikit_learn_is_loaded_when_used_and_not_before() -> None:
+    code = "import sys, uhebo; assert 'sklearn' not in sys.modules; uhebo.UHESearchCV; assert 'sklearn' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["UHESearchCV", "UHERegressor"])
+def test_without_scikit_learn_the_error_says_what_to_do(name: str) -> None:
+    code = (
+        f"import sys, uhebo; sys.modules['sklearn'] = None\ntry:\n    uhebo.{name}\n"
+        "except uhebo.errors.MissingExtraError as error:\n    assert 'uhebo[sklearn]' in str(error)\n"
+        "else:\n    raise SystemExit('imported')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# The regressor
+
+
+def wave(n: int = 40, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform([-3.0, 100.0], [3.0, 500.0], (n, 2))
+    return X, 50.0 + 10.0 * np.sin(X[:, 0]) + 0.01 * X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("estimator", ["map", "mle", "consistent", "thinned", "hmc"])
+def test_it_learns_a_function_in_its_own_units(estimator: str) -> None:
+    X, y = wave(60)
+    model = UHERegressor(estimator=estimator, random_state=0).fit(X, y)
+    new_X, new_y = wave(200, seed=1)
+    mean, deviation = model.predict(new_X, return_std=True)
+    assert model.score(new_X, new_y) > 0.95
+    assert (deviation > 0).all()
+    total = np.sqrt(deviation**2 + model.noise_variance_)
+    assert 0.6 < np.mean(np.abs(mean - new_y) < 2 * total) <= 1.0
+    mean_again, covariance = model.predict(new_X, return_cov=True)
+    np.testing.assert_allclose(mean_again, mean)
+    np.testing.assert_allclose(np.diag(covariance), deviation**2, rtol=1e-6, atol=1e-8)
+
+
+def test_it_agrees_with_scikit_learn_at_its_own_hyperparameters() -> None:
+    X, y = wave()
+    model = UHERegressor(random_state=0).fit(X, y)
+    kernel = ConstantKernel(model.signal_variance_) * Matern(model.lengthscales_, nu=2.5)
+    oracle = GaussianProcessRegressor(kernel + WhiteKernel(model.noise_variance_), alpha=0, optimizer=None)
+    oracle.fit(X, y - y.mean())
+    new_X, _ = wave(30, seed=1)
+    mean, deviation = model.predict(new_X, return_std=True)
+    expected, noisy = oracle.predict(new_X, return_std=True)
+    np.testing.assert_allclose(mean, expected + y.mean(), rtol=1e-6)
+    np.testing.assert_allclose(deviation**2, noisy**2 - model.noise_variance_, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["map", "hmc"])
+def test_samples_have_the_moments_of_the_prediction(estimator: str) -> None:
+    X, y = wave(15)
+    model = UHERegressor(estimator=estimator, random_state=0).fit(X, y)
+    points, _ = wave(5, seed=2)
+    drawn = model.sample_y(points, 20_000, random_state=1)
+    mean, covariance = model.predict(points, return_cov=True)
+    assert drawn.shape == (5, 20_000)
+    scale = np.sqrt(np.diag(covariance).max())
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=0.04 * scale)
+    np.testing.assert_allclose(np.cov(drawn), covariance, atol=0.06 * scale**2)
+
+
+def test_regressor_is_repeatable_and_says_what_is_wrong() -> None:
+    X, y = wave()
+    first, second = (UHERegressor(random_state=3, estimator="consistent").fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    with pytest.raises(InvalidInputError, match="unknown estimator 'ml'"):
+        UHERegressor(estimator="ml").fit(X, y)
+    with pytest.raises(InvalidInputError, match="unknown kernel"):
+        UHERegressor(kernel="rbf").fit(X, y)
+    with pytest.raises(InvalidInputError, match="unknown prior"):
+        UHERegressor(prior="wide").fit(X, y)
+    with pytest.raises(InvalidInputError, match="both"):
+        first.predict(X, return_std=True, return_cov=True)
+    with pytest.raises(NotFittedError):
+        UHERegressor().predict(X)
+
+
+def test_regressor_in_a_search() -> None:
+    X, y = wave()
+    search = UHESearchCV(
+        UHERegressor(random_state=0), {"kernel": ["matern52", "se"]}, n_iter=3, cv=KFold(2), random_state=0
+    ).fit(X, y)
+    assert search.best_score_ > 0.8

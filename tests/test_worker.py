@@ -1,0 +1,468 @@
+"""Workers: the budget, the leases, the spool, the child processes, the command and the status; and a small soak."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from benchmarks.soak import SMALL, verdict
+from optuna.samplers import RandomSampler
+from optuna.storages import RDBStorage
+from optuna.study import Study
+from optuna.trial import TrialState
+from sqlalchemy.exc import OperationalError
+
+import uhebo
+from tests.postgres import Server
+from tests.test_cli import Shell
+from tests.test_faults_storage import ROOT, environment, storage_at, together, trials_in
+from tests.worker_processes import SPACE, STUDY
+from uhebo.cli.settings import Kept, keep
+from uhebo.errors import InvalidInputError
+from uhebo.space import as_distributions
+from uhebo.trial_log import ATTRIBUTE, FAILURE
+from uhebo.worker import Options, leases
+from uhebo.worker.child import CannotEvaluate, EvaluationFailed, Nursery
+from uhebo.worker.leases import LEASE, Lease
+from uhebo.worker.patience import DatabaseAway, Patience, passing
+from uhebo.worker.progress import progress
+from uhebo.worker.shift import store
+from uhebo.worker.spool import Spool, Unsent
+from uhebo.worker.stop import Stop
+from uhebo.worker.storage import engine_options, one_writer_at_a_time, open_storage
+from uhebo.worker.watch import Watch
+
+
+def quick(x: float, y: float) -> float:
+    return x + y
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    return Options(heartbeat=0.1, grace=0.3, spool=tmp_path / "unsent", log=tmp_path / "events.jsonl")
+
+
+def study_in(url: str) -> tuple[Study, RDBStorage]:
+    storage = open_storage(url)
+    one_writer_at_a_time(storage)
+    return optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True), storage
+
+
+def work(url: str, trials: int, options: Options, fn: Any = quick, **more: Any) -> uhebo.worker.Worked:
+    return uhebo.work(fn, SPACE, trials, storage=url, study_name=STUDY, options=options, **{"seed": 0, **more})
+
+
+def events(options: Options) -> list[dict[str, Any]]:
+    assert options.log is not None
+    return [json.loads(line) for line in options.log.read_text().splitlines()]
+
+
+# The budget
+
+
+def test_a_worker_uses_the_budget_and_a_second_one_finds_nothing_left(url: str, options: Options) -> None:
+    assert work(url, 9, options).stored == 9
+    assert work(url, 9, options).stored == 0
+    assert work(url, 11, options).stored == 2
+    trials = trials_in(url)
+    assert [trial.number for trial in trials] == list(range(11))
+    assert {trial.system_attrs[ATTRIBUTE]["role"] for trial in trials} >= {"initial", "model"}
+    assert [e["event"] for e in events(options)][:4] == ["started", "took", "returned", "stored"]
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+def test_workers_share_one_budget_exactly(kind: str, url: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if kind == "postgresql":
+        url = request.getfixturevalue("postgres").new_database()
+    found = together("budget", tmp_path, url)
+    assert sum(each["stored"] for each in found) == 12
+    assert [trial.number for trial in trials_in(url)] == list(range(12))
+
+
+def test_failed_trials_and_points_added_by_hand_count(url: str, options: Options) -> None:
+    study, _ = study_in(url)
+    space = as_distributions(SPACE)
+    study.add_trial(optuna.create_trial(params={"x": 0.5, "y": 0.5}, distributions=space, value=1.0))
+
+    def sometimes(x: float, y: float) -> float:
+        if x < 0.5:
+            raise ValueError("left half")
+        return y
+
+    done = work(url, 10, options, sometimes, sampler=RandomSampler(seed=0))
+    assert done.stored + done.failed == 9
+    assert done.failed
+    assert len(trials_in(url)) == 10
+
+
+def test_a_value_that_is_none_fails_its_trial_and_the_worker_goes_on(url: str, options: Options) -> None:
+    def odd(x: float, y: float) -> Any:
+        return y if x < 0.7 else "much"
+
+    done = work(url, 10, options, odd, sampler=RandomSampler(seed=0))
+    assert done.failed
+    assert done.stored
+    reasons = {trial.user_attrs[FAILURE] for trial in trials_in(url) if trial.state == TrialState.FAIL}
+    assert all("returned 'much'" in reason for reason in reasons)
+
+
+def test_points_of_the_user_go_first(url: str, options: Options) -> None:
+    study, _ = study_in(url)
+    study.enqueue_trial({"x": 0.125, "y": 0.75})
+    study.enqueue_trial({"x": 0.875})
+    work(url, 4, options)
+    first, second, *_ = trials_in(url)
+    assert first.params == {"x": 0.125, "y": 0.75}
+    assert second.params["x"] == 0.875
+    assert len(trials_in(url)) == 4
+
+
+def test_trials_that_no_worker_holds_are_left_alone(url: str, options: Options) -> None:
+    """A person who asked `uhebo suggest` may take days; the worker does not wait for that, nor take it away."""
+    study, _ = study_in(url)
+    study.ask(as_distributions(SPACE))
+    assert work(url, 4, options).stored == 3
+    assert [trial.state.name for trial in trials_in(url)] == ["RUNNING", *["COMPLETE"] * 3]
+
+
+# Leases
+
+
+def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> None:
+    study, _ = study_in(url)
+    trial_id = leases.create(study, 3, Lease("dead", 1, attempt=4))
+    assert trial_id is not None
+    assert work(url, 3, options).stored == 2
+    trials = trials_in(url)
+    assert [trial.state.name for trial in trials] == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert trials[0].user_attrs[FAILURE] == "4 workers died with this trial"
+    assert [e["event"] for e in events(options) if e.get("trial") == 0] == ["given up"]
+
+
+def test_create_counts_under_the_lock(url: str) -> None:
+    study, _ = study_in(url)
+    made = [leases.create(study, 2, Lease("me", 1)) for _ in range(3)]
+    assert made[2] is None
+    assert None not in made[:2]
+    assert len(study.trials) == 2
+    assert [trial.system_attrs[LEASE]["worker"] for trial in study.trials] == ["me", "me"]
+
+
+def test_a_lease_changes_hands_only_with_what_was_seen(url: str) -> None:
+    study, storage = study_in(url)
+    leases.create(study, 5, Lease("first", 1))
+    (seen,) = leases.held(storage.engine, study._study_id)
+    watch = Watch(storage, study._study_id, heartbeat=1, grace=2, retries=3, parameters=2)
+    watch.hold(seen.trial_id, Lease("first", 1))
+    assert watch.renew()  # a beat, after which what was seen is old
+    assert not leases.requeue(storage.engine, seen, 2)
+    (seen,) = leases.held(storage.engine, study._study_id)
+    assert leases.requeue(storage.engine, seen, 2)
+    assert not leases.requeue(storage.engine, seen, 2)
+    assert not watch.renew()
+    assert leases.waiting(storage.engine, study._study_id, 5) == [seen.trial_id]
+    taken = leases.adopt(storage, seen.trial_id, "second")
+    assert taken is not None
+    assert (taken.worker, taken.attempt) == ("second", 2)
+    assert leases.adopt(storage, seen.trial_id, "third") is None
+
+
+def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
+    study, storage = study_in(url)
+    lease = Lease("me", 1)
+    trial_id = leases.create(study, 5, lease)
+    assert trial_id is not None
+    watch = Watch(storage, study._study_id, heartbeat=1, grace=2, retries=3, parameters=2)
+    watch.hold(trial_id, lease)
+    assert leases.swap(storage.engine, trial_id, lease.text, lease.next_beat().text)  # written, and never heard of
+    assert watch.renew()
+
+
+def test_half_a_point_is_dropped_and_a_whole_one_kept(url: str) -> None:
+    study, storage = study_in(url)
+    space = as_distributions(SPACE)
+    for names in (["x"], ["x", "y"]):
+        trial_id = leases.create(study, 5, Lease("dead", 1))
+        assert trial_id is not None
+        trial = optuna.Trial(study, trial_id)
+        for name in names:
+            trial._suggest(name, space[name])
+    for stale in leases.held(storage.engine, study._study_id):
+        assert leases.requeue(storage.engine, stale, len(space))
+    assert [set(trial.params) for trial in study.get_trials()] == [set(), {"x", "y"}]
+
+
+def test_a_lease_that_is_nonsense_reads_as_nobodys() -> None:
+    assert Lease.of("nonsense") == Lease(None)
+    assert Lease.of({"worker": 3, "beat": "x", "attempt": None}) == Lease(None)
+    assert leases.Held(1, 0, "{not json").lease == Lease(None)
+
+
+# Suggestions in parallel
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+def test_no_two_workers_take_the_same_point(
+    kind: str, url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """36 points, 36 trials, six workers at once: with one repeat a point would be missing."""
+    if kind == "postgresql":
+        url = request.getfixturevalue("postgres").new_database()
+    assert sum(together("same_point", tmp_path, url)) == 36
+    points = Counter(tuple(trial.params.values()) for trial in trials_in(url))
+    assert len(points) == 36
+
+
+# Waiting for the database
+
+
+def test_what_passes_and_what_does_not() -> None:
+    import sqlite3
+
+    def error(text: str) -> OperationalError:
+        return OperationalError("select", {}, sqlite3.OperationalError(text))
+
+    assert passing(error("database is locked"))
+    assert not passing(error("database or disk is full"))
+    assert not passing(error("attempt to write a readonly database"))
+    assert not passing(error("no such column: x"))
+    assert not passing(ValueError("locked"))
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlite3
+
+    monkeypatch.setattr("uhebo.worker.patience.FIRST_DELAY_S", 0.001)
+    calls = []
+
+    def locked(until: int) -> int:
+        calls.append(1)
+        if len(calls) < until:
+            raise OperationalError("select", {}, sqlite3.OperationalError("database is locked"))
+        return len(calls)
+
+    assert Patience(60.0, Stop()).call(lambda: locked(4), "trying") == 4
+    with pytest.raises(DatabaseAway, match="did not answer for 0 s while trying"):
+        Patience(0.002, Stop()).call(lambda: locked(10**9), "trying")
+    with pytest.raises(ZeroDivisionError):
+        Patience(60.0, Stop()).call(lambda: 1 // 0, "trying")
+
+
+@pytest.mark.parametrize("url", ["postgresql+psycopg://u@h/d", "postgresql://u:p@h/d", "mysql+pymysql://u@h/d"])
+def test_connections_to_a_server_are_checked_before_use(url: str) -> None:
+    assert engine_options(url)["pool_pre_ping"] is True
+
+
+def test_a_password_with_an_at_sign_is_refused_without_showing_it() -> None:
+    with pytest.raises(InvalidInputError, match="write %40") as caught:
+        open_storage("postgresql+psycopg://user:secret@word@127.0.0.1/db")
+    assert "word" not in str(caught.value).replace("password", "")
+
+
+# The spool
+
+
+def test_what_a_dead_worker_left_is_delivered_and_what_a_live_one_has_is_not(
+    url: str, options: Options, tmp_path: Path
+) -> None:
+    study, storage = study_in(url)
+    trials = [study.ask(as_distributions(SPACE)) for _ in range(3)]
+    spool = Spool(tmp_path / "unsent", storage, STUDY)
+    for trial in trials[:2]:
+        with pytest.raises(KeyboardInterrupt), spool.keeping(Unsent(trial._trial_id, trial.number, trial.params, 7.5)):
+            raise KeyboardInterrupt
+    wrong = Unsent(trials[2]._trial_id, 2, {"x": -1.0, "y": 0.0}, 8.5)
+    with pytest.raises(KeyboardInterrupt), spool.keeping(wrong):
+        raise KeyboardInterrupt
+    (tmp_path / "unsent" / f"{spool._prefix}-9-torn.json").write_text('{"value": "1.0", "par')
+    live = spool.keeping(Unsent(trials[2]._trial_id, 2, trials[2].params, 9.5))
+    with live:
+        work(url, 3, options)
+        assert [trial.value for trial in trials_in(url)] == [7.5, 7.5, None]
+    left = sorted(path.name.split("-")[1] for path in (tmp_path / "unsent").iterdir())
+    assert left == ["2", "9"]  # of other parameters, and torn: neither is thrown away
+
+
+def test_infinite_values_survive_the_spool(url: str, tmp_path: Path) -> None:
+    _, storage = study_in(url)
+    spool = Spool(tmp_path / "unsent", storage, STUDY)
+    with pytest.raises(KeyboardInterrupt), spool.keeping(Unsent(1, 0, {"x": 0.1}, float("-inf"))):
+        raise KeyboardInterrupt
+    found: list[Unsent] = []
+
+    def deliver(unsent: Unsent) -> bool:
+        found.append(unsent)
+        return True
+
+    spool.deliver_orphans(deliver)
+    assert found == [Unsent(1, 0, {"x": 0.1}, float("-inf"))]
+    assert not list((tmp_path / "unsent").iterdir())
+
+
+def test_the_first_result_stays(url: str) -> None:
+    study, storage = study_in(url)
+    trial = study.ask(as_distributions(SPACE))
+    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 1.0)) == "stored"
+    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 1.0)) == "stored"  # the answer had got lost
+    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 2.0)) == "discarded"
+    assert study.trials[0].value == 1.0
+
+
+# Child processes
+
+
+def test_a_nursery_evaluates_and_outlives_what_it_evaluates() -> None:
+    def fn(number: int, params: Any) -> float:
+        if number == 1:
+            os._exit(3)
+        if number == 2:
+            raise CannotEvaluate("no such program")
+        return float(params["x"]) * 2
+
+    with Nursery(fn, timeout=60.0, memory=None) as nursery:
+        assert nursery(0, {"x": 0.1}) == 0.2
+        with pytest.raises(EvaluationFailed, match="without a value, with exit code 3"):
+            nursery(1, {"x": 0.1})
+        with pytest.raises(CannotEvaluate, match="no such program"):
+            nursery(2, {"x": 0.1})
+        assert nursery(3, {"x": float("inf")}) == float("inf")
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+def test_limits_that_make_no_sense(limit: float) -> None:
+    with pytest.raises(InvalidInputError, match="expected a number above 0"):
+        Nursery(lambda _, __: 0.0, timeout=limit, memory=None)
+
+
+@pytest.mark.parametrize(
+    "given", [{"heartbeat": 0.0}, {"grace": 5.0, "heartbeat": 4.0}, {"retries": -1}, {"max_failure_rate": 1.5}]
+)
+def test_options_that_make_no_sense(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        Options(**given)
+
+
+def test_a_storage_without_transactions_is_refused(options: Options) -> None:
+    with pytest.raises(InvalidInputError, match="workers need a database"):
+        uhebo.work(quick, SPACE, 3, storage=optuna.storages.InMemoryStorage(), study_name=STUDY, options=options)
+
+
+# The command
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Shell(tmp_path, capsys)
+
+
+def test_the_command_and_the_status(shell: Shell, postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = postgres.new_database()
+    shell.write("train_in_tests.py", "def loss(x):\n    print('noise')\n    return (x - 0.3) ** 2\n")
+    monkeypatch.syspath_prepend(str(shell.folder))
+    shell("create", url, "--study", "tune", "--param", "x=float:0:1", "--trials", "6")
+    assert shell.json("worker", "--storage", url, "--study", "tune", "train_in_tests:loss")["stored"] == 6
+    assert "used up: this worker stored 6" in shell.err
+    shell("worker", "--storage", url, "--study", "tune", "--trials", "7", "--timeout", "60", "--", "echo", "{x}")
+    with storage_at(url) as storage:
+        study = optuna.load_study(storage=storage, study_name="tune")
+        assert [trial.value for trial in study.trials[6:]] == [study.trials[6].params["x"]]
+        leases.create(study, 8, Lease("far-away", 1, 1, leases.now()))
+    shown = shell("status", url, "--study", "tune")
+    assert "7 finished, 1 running" in shown
+    assert "1 (the most silent one was heard" in shown
+    assert "trials a minute" in shown
+    assert shell.json("status", url, "--study", "tune")["workers"][0]["worker"] == "far-away"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["worker", "--storage", "lab.log", "f:g"], "is a journal; workers need"),
+        (["worker", "--storage", "none.db", "math:sqrt"], "there is no file none.db"),
+        (["worker", "--storage", "lab.db", "math:sqrt"], "was made without a number of trials; give --trials"),
+        (["worker", "--storage", "lab.db", "math:sqrt", "--grace", "1"], "at least two heartbeats"),
+        (["worker", "--storage", "lab.db", "no_such_module:f"], "importing no_such_module failed"),
+    ],
+)
+def test_the_command_refuses(arguments: list[str], message: str, shell: Shell) -> None:
+    study = optuna.create_study(storage="sqlite:///lab.db", study_name="lab")
+    keep(study, Kept(as_distributions({"x": (0.0, 1.0)}), {"seed": 0}))
+    assert message in shell.refuses(*arguments)
+
+
+def test_progress(url: str) -> None:
+    study, _ = study_in(url)
+    assert progress(study.trials, 10).rate is None
+    for _ in range(3):
+        study.tell(study.ask(as_distributions(SPACE)), 1.0)
+    leases.create(study, 10, Lease("worker", 3, 1, leases.now()))
+    ended = [trial.datetime_complete for trial in study.trials if trial.datetime_complete]
+    now = ended[0].timestamp() + 20.0
+    found = progress(study.trials, 10, now)
+    assert found.rate == pytest.approx(0.1)
+    assert found.left_s == pytest.approx(70.0)
+    assert found.workers == 1
+    assert found.busy[0].trial == 3
+
+
+# The soak, small
+
+
+@pytest.mark.parametrize("plan", SMALL, ids=lambda plan: plan.database)
+def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if plan.database == "postgresql":
+        request.getfixturevalue("postgres")  # skipped where there is none
+    command = [sys.executable, "-m", "benchmarks.soak", "--small", "--on", plan.database, "--out", str(tmp_path)]
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, f"after {time.monotonic() - began:.0f} s: {done.stdout}\n{done.stderr}"
+    report = json.loads((tmp_path / f"{plan.database}.json").read_text())
+    assert verdict(report) == []
+    assert report["acknowledged results"] >= plan.trials
+    assert report["kills"] == plan.kills
+    assert "as promised | yes" in (tmp_path / "README.md").read_text()
+
+
+def test_the_soak_notices_what_is_wrong() -> None:
+    """A report in which something was lost is not passed over."""
+    plan = SMALL[0]
+    good: dict[str, Any] = {
+        "plan": {"workers": plan.workers, "trials_each": plan.trials_each, "kills": 1},
+        "trials": plan.trials,
+        "kills": 1,
+        "workers that crashed": [],
+        **dict.fromkeys(
+            (
+                "acknowledged results lost",
+                "returned results whose trial has no value",
+                "values that nobody returned",
+                "duplicate trial numbers",
+                "duplicate points",
+                "left running",
+                "left waiting",
+                "unsent results left",
+            ),
+            0,
+        ),
+    }
+    assert verdict(good) == []
+    for name in good:
+        if name not in ("plan", "workers that crashed"):
+            assert verdict({**good, name: good[name] + 1}), name

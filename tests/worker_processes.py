@@ -1,0 +1,277 @@
+"""Programs that the tests of workers start as processes of their own: `python -m tests.worker_processes TASK …`.
+
+phased FOLDER URL PHASE   a worker that stops and waits once it has come to a phase: there it can be killed, sent a
+                          signal, or have its database taken away. It touches FOLDER/at and waits for FOLDER/go.
+together TASK FOLDER URL  several forked processes that do the same thing at the same moment
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.samplers import RandomSampler
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+
+import uhebo
+from uhebo.strategy import Proposal, Step
+from uhebo.worker import Options, leases, shift
+from uhebo.worker.storage import one_writer_at_a_time, open_storage
+
+STUDY = "shared"
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+HEARTBEAT, GRACE = 0.25, 1.5
+
+
+def options(folder: Path, name: str = "", **more: Any) -> Options:
+    given = {"heartbeat": HEARTBEAT, "grace": GRACE, "spool": folder / "unsent", "log": folder / f"events{name}.jsonl"}
+    return Options(**{**given, **more})
+
+
+class Phase:
+    """A place in the worker's code, and whether this process is to stop there."""
+
+    def __init__(self, folder: Path, wanted: str) -> None:
+        self.folder, self.wanted = folder, wanted
+
+    def __call__(self, name: str) -> None:
+        if name != self.wanted or (self.folder / "at").exists():
+            return
+        (self.folder / "at").write_text(str(os.getpid()))
+        while not (self.folder / "go").exists():
+            time.sleep(0.02)
+
+
+def phased(folder: Path, url: str, wanted: str, trials: int, **more: Any) -> int:
+    reach = Phase(folder, wanted)
+    create, store = leases.create, shift.store
+    set_state, set_param = RDBStorage.set_trial_state_values, RDBStorage._set_trial_param
+
+    def created(*args: Any) -> int | None:
+        found = create(*args)
+        reach("create")
+        return found
+
+    def stored(*args: Any) -> str:
+        reach("tell")
+        return store(*args)
+
+    def state_set(self: RDBStorage, trial_id: int, state: TrialState, values: Any = None) -> bool:
+        done = set_state(self, trial_id, state, values)
+        if state == TrialState.RUNNING:
+            reach("adopt")
+        return done
+
+    def param_set(self: RDBStorage, *args: Any) -> None:
+        set_param(self, *args)
+        reach("half")
+
+    def strategy(step: Step) -> Proposal:
+        reach("suggest")
+        return step.random()
+
+    def objective(x: float, y: float) -> float:
+        reach("objective")
+        while wanted == "deaf":  # to anything but the end of the process
+            with contextlib.suppress(BaseException):
+                reach("deaf")
+        if wanted == "full" and (folder / "events.jsonl").read_text().count("stored") == 2:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        return x + y
+
+    for place, name, hook in (
+        (leases, "create", created),
+        (shift, "store", stored),
+        (RDBStorage, "set_trial_state_values", state_set),
+        (RDBStorage, "_set_trial_param", param_set),
+    ):
+        setattr(place, name, hook)
+    done = uhebo.work(
+        objective,
+        SPACE,
+        trials,
+        storage=url,
+        study_name=STUDY,
+        method=strategy,
+        seed=0,
+        n_startup_trials=0 if wanted == "suggest" else None,
+        options=options(folder, **more),
+    )
+    return 0 if done.signal is None else 128 + done.signal
+
+
+def together(count: int, action: Callable[[int], Any]) -> list[Any]:
+    """What each of so many forked processes returns; all begin at the same moment."""
+    begin = time.time() + 0.3
+    children = []
+    for index in range(count):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                time.sleep(max(0.0, begin - time.time()))
+                os.write(write, json.dumps(action(index)).encode())
+                code = 0
+            except BaseException as error:
+                sys.stderr.write(f"process {index}: {error!r}\n")
+            finally:
+                os._exit(code)
+        os.close(write)
+        children.append((child, read))
+    found = []
+    for child, read in children:
+        with os.fdopen(read, "rb") as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(child, 0)
+        if status:
+            raise SystemExit(f"a process ended with status {status}")
+        found.append(json.loads(text))
+    return found
+
+
+def opened(url: str) -> RDBStorage:
+    storage = open_storage(url)
+    one_writer_at_a_time(storage)
+    return storage
+
+
+def schema(folder: Path, url: str) -> Any:  # noqa: ARG001
+    """Row 31: everybody makes the tables and the study."""
+
+    def make(_: int) -> str:
+        return optuna.create_study(storage=open_storage(url), study_name=STUDY, load_if_exists=True).study_name
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return together(10, make)
+
+
+def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
+    """Row 30: everybody puts the same stale trial back, then everybody takes it; who did, in each of some rounds."""
+    rounds = []
+    for turn in range(4):
+        storage = opened(url)
+        study = optuna.create_study(storage=storage, study_name=f"{STUDY}{turn}")
+        trial_id = leases.create(study, 1, leases.Lease("dead", 1, 1))
+        (stale,) = leases.held(storage.engine, study._study_id)
+        storage.engine.dispose()
+
+        def both(index: int, stale: leases.Held = stale, pause: float = time.time() + 1.5) -> tuple[bool, bool]:
+            backend = opened(url)
+            check = backend.check_trial_is_updatable
+
+            def slow_check(trial: int, state: TrialState, check: Any = check) -> None:
+                """Between the read and the write of Optuna's change of state: where a race is won or lost."""
+                check(trial, state)
+                time.sleep(0.1)
+
+            setattr(backend, "check_trial_is_updatable", slow_check)  # noqa: B010
+            time.sleep(max(0.0, pause - time.time()))
+            requeued = leases.requeue(backend.engine, stale, 2)
+            time.sleep(max(0.0, pause + 0.3 - time.time()))
+            return requeued, leases.adopt(backend, stale.trial_id, f"worker {index}") is not None
+
+        found = together(6, both)
+        assert stale.trial_id == trial_id
+        rounds.append([sum(requeued for requeued, _ in found), sum(taken for _, taken in found)])
+    return rounds
+
+
+CALM = {"heartbeat": 1.0, "grace": 60.0}
+"""Nobody dies in these, and a busy machine is no reason to take somebody for dead."""
+
+
+def crew(folder: Path, url: str, count: int, trials: int, fn: Callable[..., float], **given: Any) -> Any:
+    def one(index: int) -> dict[str, Any]:
+        done = uhebo.work(
+            fn, SPACE, trials, storage=url, study_name=STUDY, options=options(folder, str(index), **CALM), **given
+        )
+        return {"stored": done.stored, "failed": done.failed}
+
+    return together(count, one)
+
+
+def quick(x: float, y: float) -> float:
+    return x + y
+
+
+def locked(folder: Path, url: str) -> Any:
+    """Row 34: sixteen writers on one SQLite file."""
+    return crew(folder, url, 16, 32, quick, sampler=RandomSampler())
+
+
+def forked(folder: Path, url: str) -> Any:
+    """Row 38: one sampler and one storage with open connections, and then the fork."""
+    storage = opened(url)
+    study = optuna.create_study(storage=storage, study_name=STUDY)
+    study.get_trials()
+    sampler = uhebo.UHESampler(method="random", seed=7)
+
+    def one(index: int) -> dict[str, Any]:
+        done = uhebo.work(
+            quick,
+            SPACE,
+            24,
+            storage=storage,
+            study_name=STUDY,
+            sampler=sampler,
+            options=options(folder, str(index), **CALM),
+        )
+        return {"stored": done.stored}
+
+    return together(4, one)
+
+
+def budget(folder: Path, url: str) -> Any:
+    """Many workers on few trials: all want the last one."""
+    return crew(folder, url, 8, 12, quick, method="random", seed=0)
+
+
+def same_point(folder: Path, url: str) -> Any:
+    """Everybody asks for a point of a small space at the same moment, again and again."""
+    space = {"a": [0, 1, 2, 3, 4, 5], "b": [0, 1, 2, 3, 4, 5]}
+
+    def one(index: int) -> int:
+        done = uhebo.work(
+            lambda a, b: float(a + b),
+            space,
+            36,
+            storage=url,
+            study_name=STUDY,
+            method="random",
+            deterministic=True,
+            n_startup_trials=10,
+            seed=3,
+            options=options(folder, str(index), **CALM),
+        )
+        return done.stored
+
+    return together(6, one)
+
+
+TASKS: Mapping[str, Callable[[Path, str], Any]] = {
+    task.__name__: task for task in (schema, reap, locked, forked, budget, same_point)
+}
+
+
+def main() -> int:
+    kind, *rest = sys.argv[1:]
+    if kind == "phased":
+        folder, url, wanted, trials, *more = rest
+        return phased(Path(folder), url, wanted, int(trials), **(json.loads(more[0]) if more else {}))
+    task, folder, url = rest
+    print(json.dumps(TASKS[task](Path(folder), url)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
