@@ -48,8 +48,8 @@ test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 
 LOWEST := .venv-lowest
 # Not those that need a browser, PyTorch, scikit-learn or minutes: tests of the engine, the sampler, spaces and the shell.
-LOWEST_TESTS := acquire bandit cli faults_files faults_model faults_optimiser fuzz gp_properties optuna_suites \
-	quasi_newton space theory warp
+LOWEST_TESTS := acquire bandit cli diagnose estimate_hmc estimate_shrink faults_files faults_model faults_optimiser fuzz \
+	gp_properties optuna_suites quasi_newton space theory warp
 $(LOWEST)/installed: pyproject.toml requirements/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/lowest.txt -e .

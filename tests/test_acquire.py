@@ -12,7 +12,17 @@ from scipy.stats import norm
 
 from tests.conftest import require
 from uhebo import Categorical, Float, Int
-from uhebo.acquire import ACQUISITIONS, Search, maximise, maximise_sample, random_point, surface, with_pending
+from uhebo.acquire import (
+    ACQUISITIONS,
+    Search,
+    distance_to_nearest,
+    line_points,
+    maximise,
+    maximise_sample,
+    random_point,
+    surface,
+    with_pending,
+)
 from uhebo.acquire.functions import Scalar, log_ei, log_h, log_pi, ucb
 from uhebo.acquire.maximise import ENUMERATED, all_points
 from uhebo.errors import InvalidInputError
@@ -345,3 +355,28 @@ def test_random_points_are_uniform_and_free() -> None:
     found, counts = np.unique(drawn, axis=0, return_counts=True)
     np.testing.assert_array_equal(found, points[5:])
     assert counts.min() > 60
+
+
+def test_line_points_differ_from_their_centre_in_one_column_and_cover_it() -> None:
+    space = SearchSpace.of(
+        {"x": Float(0, 1), "k": Int(1, 5), "c": Categorical(["a", "b", "c"])}
+    )
+    centre = space.snap(np.array([[0.4, 0.5, 1.0]]))[0]
+    points = line_points(space, centre, np.random.default_rng(0))
+    changed = points != centre
+    assert (changed.sum(axis=1) <= 1).all()
+    numbers = np.sort(points[changed[:, 0], 0])
+    assert numbers[0] < 1 / 64
+    assert numbers[-1] > 1 - 1 / 64
+    assert np.diff(numbers).max() < 0.02
+    assert {row["k"] for row in map(space.decode, points)} == {1, 2, 3, 4, 5}
+    assert {row["c"] for row in map(space.decode, points)} == {"a", "b", "c"}
+
+
+def test_distance_to_nearest_is_that_of_brute_force() -> None:
+    space = SearchSpace.of({"x": Float(0, 1), "y": Float(0, 1)})
+    rng = np.random.default_rng(1)
+    points, occupied = rng.random((20, 2)), rng.random((7, 2))
+    expected = [min(float(((p - o) ** 2).sum()) for o in occupied) for p in points]
+    np.testing.assert_allclose(distance_to_nearest(space, points, occupied), expected)
+    assert np.isinf(distance_to_nearest(space, points, np.empty((0, 2)))).all()

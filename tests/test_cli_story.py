@@ -20,8 +20,8 @@ import uhebo
 from tests.test_cli import Shell
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
-COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "diagnose", "report", "dashboard"]
-COMMANDS += ["methods", "problems"]
+COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "worker", "diagnose", "report"]
+COMMANDS += ["dashboard", "methods", "problems", "reproduce", "bench"]
 
 
 @pytest.fixture

@@ -312,6 +312,17 @@ def test_infinite_values_survive_the_spool(url: str, tmp_path: Path) -> None:
     assert not list((tmp_path / "unsent").iterdir())
 
 
+def test_what_was_never_written_to_its_end_is_cleared_away(url: str, tmp_path: Path) -> None:
+    _, storage = study_in(url)
+    spool = Spool(tmp_path / "unsent", storage, STUDY)
+    old, new = (tmp_path / "unsent" / f"{spool._prefix}-{number}-x.part" for number in (1, 2))
+    for part in (old, new):
+        part.write_text("{")
+    os.utime(old, (0, 0))
+    spool.deliver_orphans(lambda _: pytest.fail("nothing to deliver"))
+    assert [path.name for path in (tmp_path / "unsent").iterdir()] == [new.name]
+
+
 def test_the_first_result_stays(url: str) -> None:
     study, storage = study_in(url)
     trial = study.ask(as_distributions(SPACE))

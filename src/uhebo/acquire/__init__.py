@@ -1,13 +1,17 @@
 """Acquisition functions and their maximiser."""
 
 from uhebo.acquire.functions import ACQUISITIONS, Surface, check_acquisition, surface, with_pending
-from uhebo.acquire.maximise import Search, maximise, maximise_sample, random_point
+from uhebo.acquire.lines import distance_to_nearest, line_points
+from uhebo.acquire.maximise import Search, first_free, maximise, maximise_sample, random_point
 
 __all__ = [
     "ACQUISITIONS",
     "Search",
     "Surface",
     "check_acquisition",
+    "distance_to_nearest",
+    "first_free",
+    "line_points",
     "maximise",
     "maximise_sample",
     "random_point",

@@ -46,13 +46,13 @@ def maximise(surface: Surface, search: Search, rng: Rng) -> Array:
     space = search.space
     if space.size <= ENUMERATED:
         points = all_points(space)
-        return _first_free(points, surface(points), search)
+        return first_free(points, surface(points), search)
     candidates = space.snap(np.concatenate([_candidates(space, rng), _cloud(surface.posteriors, search, rng)]))
     values = surface(candidates)
     climbers = candidates[_spread_best(candidates, values, surface.posteriors[0].theta.ell)]
     climbed = _improve(surface, space, climbers)
     points = np.concatenate([climbed, candidates])
-    return _first_free(points, np.concatenate([surface(climbed), values]), search)
+    return first_free(points, np.concatenate([surface(climbed), values]), search)
 
 
 def maximise_sample(posterior: Posterior, search: Search, rng: Rng) -> Array:
@@ -64,7 +64,7 @@ def maximise_sample(posterior: Posterior, search: Search, rng: Rng) -> Array:
     else:
         cloud = _cloud([posterior], search, rng)
         points = space.snap(np.concatenate([_uniform(space, rng)[: THOMPSON_CANDIDATES - len(cloud)], cloud]))
-    return _first_free(points, posterior.sample(points, rng)[0], search)
+    return first_free(points, posterior.sample(points, rng)[0], search)
 
 
 def random_point(search: Search, rng: Rng) -> Array:
@@ -192,6 +192,6 @@ def _free(points: Array, search: Search) -> Array:
     return points[free] if free.any() else points
 
 
-def _first_free(points: Array, values: Array, search: Search) -> Array:
+def first_free(points: Array, values: Array, search: Search) -> Array:
     """The best point that is not taken."""
     return np.asarray(_free(points[np.argsort(-values, kind="stable")], search)[0])

@@ -126,12 +126,15 @@ def _last_cause(error: BaseException) -> str:
 
 def _url(place: Place) -> tuple[str, dict[str, Any]]:
     """URL and engine options for Optuna, which fills {…} in the URL: braces of a path are doubled."""
-    from sqlalchemy.engine import URL
+    from sqlalchemy.engine import URL, make_url
 
     if place.path is None:
         assert place.url is not None
         return place.url, {}
-    url = URL.create("sqlite", database=str(place.path.absolute())).render_as_string(hide_password=False)
+    path = str(place.path.absolute())
+    url = URL.create("sqlite", database=path).render_as_string(hide_password=False)
+    if make_url(url).database != path:  # SQLAlchemy before 2.1 does not quote: a ? in the name would end it
+        url = f"sqlite:///file:{quote(path)}?uri=true"
     return url.replace("{", "{{").replace("}", "}}"), {"connect_args": {"timeout": LOCK_WAIT_S}}
 
 

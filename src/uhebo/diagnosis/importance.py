@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
@@ -57,7 +58,7 @@ def sobol_indices(posterior: Posterior, rng: Rng, log2_points: int = LOG2_POINTS
     """
     domain = posterior.data.domain
     d = domain.dimension
-    units = qmc.Sobol(2 * d, scramble=True, rng=rng).random_base2(log2_points)
+    units = _sobol(2 * d, rng).random_base2(log2_points)
     first, second = _place(units[:, :d], domain), _place(units[:, d:], domain)
     f_first, f_second = mean_at(posterior, first), mean_at(posterior, second)
     both = np.concatenate([f_first, f_second])
@@ -74,6 +75,14 @@ def sobol_indices(posterior: Posterior, rng: Rng, log2_points: int = LOG2_POINTS
         main[column] = np.mean(f_second * change) / variance
         total[column] = 0.5 * np.mean(change * change) / variance
     return np.clip(main, 0.0, 1.0), np.clip(total, 0.0, None)
+
+
+def _sobol(dimension: int, rng: Rng) -> Any:
+    """A scrambled Sobol sequence; SciPy before 1.15 has another name for the generator."""
+    try:
+        return qmc.Sobol(dimension, scramble=True, rng=rng)
+    except TypeError:
+        return qmc.Sobol(dimension, scramble=True, seed=rng)
 
 
 def mean_at(posterior: Posterior, rows: Array) -> Array:

@@ -20,12 +20,12 @@ from uhebo.acquire import with_pending
 from uhebo.bandit import Exp3, Pull, replay, scale_reward
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
+from uhebo.strategy.auto import auto
 from uhebo.strategy.step import Proposal, Step, fit_record
 
 Strategy = Callable[[Step], Proposal]
 
 RANDOM_ARM, MODEL_ARM = 0, 1
-FIRST_RANDOM = 16
 
 
 def random(step: Step) -> Proposal:
@@ -41,20 +41,6 @@ def fixed(step: Step, estimator: str) -> Proposal:
 def ra(step: Step) -> Proposal:
     """RA-BO: random at odd t, the acquisition under the consistent theta at even t."""
     return step.random() if step.slot.first_half else step.model("consistent")
-
-
-def auto(step: Step) -> Proposal:
-    """LogEI on warped values; the consistent loss as a second opinion at every other step, rare random points.
-
-    The other steps use MAP: it is the more precise of the two on smooth functions, and the one that gets stuck. Random
-    points come at iterations 16, 32, 64, …: infinitely often, as a consistent estimate needs, and ever more rarely,
-    because each one costs an evaluation.
-    """
-    step = step.with_defaults(acquisition="log-ei", prior="precise", warped=True)
-    t = step.slot.t
-    if t >= FIRST_RANDOM and t & (t - 1) == 0:
-        return step.random()
-    return step.model("map" if step.slot.first_half else "consistent")
 
 
 def paired_exp3(step: Step, estimator: str) -> Proposal:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from uhebo.acquire import Search, maximise, maximise_sample, random_point, surface, with_pending
+from uhebo.acquire import Search, Surface, maximise, maximise_sample, random_point, surface, with_pending
 from uhebo.bandit import Clip
 from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, named_estimator
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
@@ -82,7 +82,7 @@ class Step:
 
     def random(self, **tags: Any) -> Proposal:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
-        return Proposal(random_point(self._search(), self.rng("point")), {"role": "random", **tags})
+        return Proposal(random_point(self.search(), self.rng("point")), {"role": "random", **tags})
 
     def with_defaults(self, *, acquisition: str, prior: str | Prior, warped: bool = False) -> Step:
         """The step of a method that has other defaults than the paper's; what the user chose stays."""
@@ -139,8 +139,8 @@ class Step:
         pending, so that workers who look at the same log at the same moment do not arrive at the same point.
         """
         acquisition = self.acquisition if acquisition is None else acquisition
-        rng, search = self.rng("maximise"), self._search()
-        for _ in range(min(self.history.undecided_before(self.slot.number), MOST_UNDECIDED)):
+        rng, search = self.rng("maximise"), self.search()
+        for _ in range(self.undecided):
             point = self._maximise(acquisition, posteriors, search, rng)[None]
             posteriors = tuple(with_pending(posteriors, point))
             if self.settings.deterministic:
@@ -150,8 +150,20 @@ class Step:
     def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], search: Search, rng: Rng) -> Array:
         if acquisition == "thompson":
             return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], search, rng)
-        target = surface(acquisition, posteriors, beta=self.beta(), best=self._incumbent(posteriors))
-        return maximise(target, search, rng)
+        return maximise(self.surface(posteriors, acquisition), search, rng)
+
+    def surface(
+        self, posteriors: tuple[Posterior, ...], acquisition: str | None = None, beta: float | None = None
+    ) -> Surface:
+        """The acquisition function (of the settings, or the one named) under these posteriors."""
+        acquisition = self.acquisition if acquisition is None else acquisition
+        beta = self.beta() if beta is None else beta
+        return surface(acquisition, posteriors, beta=beta, best=self._incumbent(posteriors))
+
+    @property
+    def undecided(self) -> int:
+        """Trials before this one that are about to propose a point too, as far as they are allowed for."""
+        return min(self.history.undecided_before(self.slot.number), MOST_UNDECIDED)
 
     def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float:
         """The value to improve on: the best observed one, or with noise the best of what the model takes them for.
@@ -169,7 +181,8 @@ class Step:
         pending = self.history.pending
         return lambda posterior: self.best_point(tuple(with_pending([posterior], pending)), "ucb")
 
-    def _search(self) -> Search:
+    def search(self) -> Search:
+        """What the maximiser needs to know of the search so far."""
         data = self.history.data
         leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
         # Failed trials too: a deterministic objective would fail there again.

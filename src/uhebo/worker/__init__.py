@@ -6,7 +6,22 @@ database. Not promised: exactly one evaluation a trial (a worker taken for dead 
 
 from __future__ import annotations
 
-from uhebo.worker.loop import run, work
-from uhebo.worker.options import Job, Options, Worked
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uhebo.worker.loop import run, work
+    from uhebo.worker.options import Job, Options, Worked
+
+# Loaded when first used: workers need Unix, and the other commands use `storage` and `progress` from here.
+_HOME = {"Job": "options", "Options": "options", "Worked": "options", "run": "loop", "work": "loop"}
 
 __all__ = ["Job", "Options", "Worked", "run", "work"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'uhebo.worker' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"uhebo.worker.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -15,6 +15,7 @@ import logging
 import math
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from uhebo.errors import InvalidInputError
 logger = logging.getLogger("uhebo")
 
 MAX_BYTES = 1_000_000
+OLD_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ class Spool:
                 unsent = self._read(path, file)
                 if unsent is not None and path.exists() and deliver(unsent):
                     path.unlink(missing_ok=True)
+
+        for part in self.folder.glob(f"{self._prefix}-*.part"):  # a worker died while it wrote
+            with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
+                # Not a new one: its writer may not have come to lock it yet.
+                if _lock(file) and time.time() - part.stat().st_mtime > OLD_S:
+                    part.unlink(missing_ok=True)
 
     def _read(self, path: Path, file: IO[bytes]) -> Unsent | None:
         try:
