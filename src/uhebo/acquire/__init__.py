@@ -2,7 +2,7 @@
 
 from uhebo.acquire.functions import ACQUISITIONS, Surface, check_acquisition, surface, with_pending
 from uhebo.acquire.lines import distance_to_nearest, line_points
-from uhebo.acquire.maximise import Search, first_free, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Search, first_free, is_free, maximise, maximise_sample, random_point
 
 __all__ = [
     "ACQUISITIONS",
@@ -11,6 +11,7 @@ __all__ = [
     "check_acquisition",
     "distance_to_nearest",
     "first_free",
+    "is_free",
     "line_points",
     "maximise",
     "maximise_sample",

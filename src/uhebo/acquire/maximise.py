@@ -182,13 +182,18 @@ def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
     return point
 
 
+def is_free(points: Array, search: Search) -> NDArray[np.bool_]:
+    """Which points are not taken."""
+    # Rounded: a parameter that went to the user and back may return with another last digit.
+    taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
+    return np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0], dtype=bool)
+
+
 def _free(points: Array, search: Search) -> Array:
     """The points that are not taken, in order; all of them where every one is (a repeat cannot be avoided)."""
     if not len(search.taken):
         return points
-    # Rounded: a parameter that went to the user and back may return with another last digit.
-    taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
-    free = np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0])
+    free = is_free(points, search)
     return points[free] if free.any() else points
 
 

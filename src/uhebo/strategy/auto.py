@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uhebo.acquire import distance_to_nearest, first_free, line_points, with_pending
+from uhebo.acquire import distance_to_nearest, first_free, is_free, line_points, with_pending
 from uhebo.gp import Posterior
 from uhebo.gp.domain import Array
 from uhebo.strategy.step import Proposal, Step, fit_record
@@ -43,13 +43,16 @@ def auto(step: Step) -> Proposal:
     point = step.best_point(posteriors)
     promising = step.acquisition != "log-ei" or float(step.surface(posteriors)(point[None])[0]) > NEXT_TO_NOTHING
     period = SELDOM if promising else OFTEN
+    exploit = Proposal(point, {"role": "model", **fit_record(fit)})
     if t % period:
-        return Proposal(point, {"role": "model", **fit_record(fit)})
+        return exploit
     turn = TURNS[t // period % len(TURNS)]
     if turn == "opinion":
         return step.model("consistent")
     centre = best_observed(fit.posterior)
-    return gap(step, centre) if turn == "gap" else line(step, centre)
+    explore = gap(step, centre) if turn == "gap" else line(step, centre)
+    # The lines of a discrete space may hold nothing new.
+    return explore if is_free(explore.x[None], step.search())[0] else exploit
 
 
 def best_observed(posterior: Posterior) -> Array:
