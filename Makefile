@@ -35,9 +35,9 @@ $(VENV)/torch: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[botorch]"
 	@touch $@
 
-# What else only some tests need: Ray.
+# What else only some tests need: Ray, and the libraries we compare with.
 $(VENV)/all: $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all,peers]"
 	@touch $@
 
 demo: $(VENV)/installed

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import uhebo
 from uhebo.gp.domain import Array
 
 _ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
@@ -41,8 +42,8 @@ def heading(title: str, packages: Sequence[str]) -> str:
 
 
 def versions(packages: Sequence[str]) -> str:
-    found = [f"Python {platform.python_version()}"]
-    for package in ("uhebo", "numpy", "scipy", *packages):
+    found = [f"Python {platform.python_version()}", f"uhebo {uhebo.__version__}"]
+    for package in ("numpy", "scipy", *packages):
         try:
             found.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:

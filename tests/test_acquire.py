@@ -358,9 +358,7 @@ def test_random_points_are_uniform_and_free() -> None:
 
 
 def test_line_points_differ_from_their_centre_in_one_column_and_cover_it() -> None:
-    space = SearchSpace.of(
-        {"x": Float(0, 1), "k": Int(1, 5), "c": Categorical(["a", "b", "c"])}
-    )
+    space = SearchSpace.of({"x": Float(0, 1), "k": Int(1, 5), "c": Categorical(["a", "b", "c"])})
     centre = space.snap(np.array([[0.4, 0.5, 1.0]]))[0]
     points = line_points(space, centre, np.random.default_rng(0))
     changed = points != centre

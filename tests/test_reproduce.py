@@ -64,7 +64,7 @@ def test_verdicts_follow_the_rule(rival: float, needed: str, verdict: str) -> No
 
 
 def test_c5_needs_all_three_orders() -> None:
-    levels = {"random": 1.0, "uhe": 2.0, "portfolio": 3.0, "map": 4.0, "hmc": 4.0, "a-gp-ucb": 4.0, "wang-de-freitas": 5}
+    levels = {"random": 1.0, "uhe": 2.0, "portfolio": 3.0, **dict.fromkeys(plan.METHODS[1:5], 4.0)}
     errors = {(p, m): sample(level, seed=7) for p in plan.SYNTHETIC for m, level in levels.items()}
     assert surrogate_claim(errors).verdict == "reproduced"
     errors["h1", "uhe"] = sample(6.0)
