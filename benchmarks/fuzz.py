@@ -14,6 +14,7 @@ import argparse
 import datetime
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import logging
 import math
@@ -243,18 +244,20 @@ def store(kind: str, source: str, chunks: dict[int, Chunk]) -> None:
     draft.replace(RESULTS / f"{kind}.json")
 
 
-def run_kind(kind: str, wanted: int, jobs: int) -> dict[int, Chunk]:
+def run_kind(kind: str, wanted: int, jobs: int) -> None:
     """Chunks until their cases add up to `wanted`; a process that dies is a crash of its chunk."""
     chunks, source = load(kind), digest(kind)
     size = min(KINDS[kind].chunk, wanted)
+    numbers = itertools.count(max(chunks, default=0) + 1)
     context = multiprocessing.get_context("spawn")
-    while (missing := wanted - sum(chunk.cases for chunk in chunks.values())) > 0:
-        first = max(chunks, default=0) + 1
-        numbers = range(first, first + math.ceil(missing / size))
+    while not enough(chunks, wanted):
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            waiting: dict[Future[Chunk], int] = {pool.submit(run_chunk, kind, n, size): n for n in numbers}
+            waiting: dict[Future[Chunk], int] = {}
             broken = False
-            while waiting and not broken:
+            while (waiting or not enough(chunks, wanted)) and not broken:
+                while len(waiting) < jobs and not enough(chunks, wanted):
+                    number = next(numbers)
+                    waiting[pool.submit(run_chunk, kind, number, size)] = number
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     number = waiting.pop(future)
                     try:
@@ -265,7 +268,10 @@ def run_kind(kind: str, wanted: int, jobs: int) -> dict[int, Chunk]:
                     store(kind, source, chunks)
                     if chunk.failures:
                         print(f"{kind}, chunk {number}:\n{chunk.failures[0]}", flush=True)
-    return chunks
+
+
+def enough(chunks: dict[int, Chunk], wanted: int) -> bool:
+    return sum(chunk.cases for chunk in chunks.values()) >= wanted
 
 
 def written() -> str:
