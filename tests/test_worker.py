@@ -31,7 +31,7 @@ from uhebo.space import as_distributions
 from uhebo.trial_log import ATTRIBUTE, FAILURE
 from uhebo.worker import Options, leases
 from uhebo.worker.child import CannotEvaluate, EvaluationFailed, Nursery
-from uhebo.worker.leases import LEASE, Lease
+from uhebo.worker.leases import LEASE, Held, Lease
 from uhebo.worker.patience import DatabaseAway, Patience, passing
 from uhebo.worker.progress import progress
 from uhebo.worker.shift import store
@@ -477,3 +477,37 @@ def test_the_soak_notices_what_is_wrong() -> None:
     for name in good:
         if name not in ("plan", "workers that crashed"):
             assert verdict({**good, name: good[name] + 1}), name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        "7",
+        '{"at": 1' + "0" * 400 + "}",
+        '{"at": 1e999}',
+        '{"at": NaN}',
+        '{"worker": 5, "beat": "x"}',
+    ],
+)
+def test_a_lease_that_is_none_reads_as_held_by_nobody(text: str) -> None:
+    assert Held(1, 1, text).lease == Lease(None)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "NaN"])
+def test_an_unsent_result_with_impossible_numbers_is_left_where_it_is(tmp_path: Path, number: str) -> None:
+    backend = open_storage(f"sqlite:///{tmp_path / 'study.db'}")
+    spool = Spool(tmp_path / "spool", backend, "study")
+    with spool.keeping(Unsent(1, 1, {}, 1.0)):
+        (name,) = (path.name for path in spool.folder.glob("*.json"))
+    damaged = spool.folder / name
+    damaged.write_text(f'{{"trial_id": {number}, "number": 1, "params": {{}}, "value": 1.0}}')
+
+    def refuse(unsent: Unsent) -> bool:
+        raise AssertionError(f"delivered {unsent}")
+
+    spool.deliver_orphans(refuse)
+    assert damaged.exists()
+    backend.engine.dispose()

@@ -33,6 +33,8 @@ from sqlalchemy.exc import IntegrityError
 from uhebo.errors import InvalidInputError, UheboError
 
 LEASE = "uhebo:lease"
+LATEST = 1e12
+"""Seconds since 1970 that a clock may show; more was not written by a clock."""
 # Optuna's own tables, as far as they are used here; opening a storage has checked their version.
 _trials = table("trials", column("trial_id"), column("study_id"), column("number"), column("state", Enum(TrialState)))
 _attributes = table("trial_system_attributes", column("trial_id"), column("key"), column("value_json"))
@@ -69,7 +71,7 @@ class Lease:
             worker if isinstance(worker, str) else None,
             beat if isinstance(beat, int) else 0,
             attempt if isinstance(attempt, int) else 1,
-            float(at) if isinstance(at, (int, float)) else 0.0,
+            float(at) if isinstance(at, (int, float)) and 0 <= at < LATEST else 0.0,
         )
 
 
@@ -85,7 +87,7 @@ class Held:
     def lease(self) -> Lease:
         try:
             return Lease.of(json.loads(self.text))
-        except ValueError:
+        except (ValueError, RecursionError):
             return Lease(None)
 
 
@@ -160,7 +162,7 @@ def adopt(backend: RDBStorage, trial_id: int, worker: str) -> Lease | None:
     except UpdateFinishedTrialError:
         return None
     # From here on the trial is running with a lease that nobody renews: if this process dies, it is taken for stale.
-    lease = Lease(worker, 1, Lease.of(json.loads(seen)).attempt, now())
+    lease = Lease(worker, 1, Held(trial_id, 0, seen).lease.attempt, now())
     return lease if swap(backend.engine, trial_id, seen, lease.text) else None
 
 

@@ -28,6 +28,7 @@ from uhebo.errors import InvalidInputError
 logger = logging.getLogger("uhebo")
 
 MAX_BYTES = 1_000_000
+MOST = 2**63
 OLD_S = 60.0
 
 
@@ -109,8 +110,11 @@ class Spool:
             value = float(record["value"])
             if math.isnan(value) or not isinstance(record["params"], dict):
                 raise ValueError("no value or no parameters")
-            return Unsent(int(record["trial_id"]), int(record["number"]), record["params"], value)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            trial_id, number = int(record["trial_id"]), int(record["number"])
+            if not (0 <= trial_id < MOST and 0 <= number < MOST):
+                raise ValueError("no number a database has")
+            return Unsent(trial_id, number, record["params"], value)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             if path.name not in self._said:
                 self._said.add(path.name)
                 logger.warning(f"{path} is no unsent result ({error}); it is left where it is")
