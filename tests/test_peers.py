@@ -133,8 +133,7 @@ def test_classics_reach_their_maximum_and_nothing_beats_it(name: str) -> None:
     assert case.optimum is not None
     for point in case.maximisers:
         assert case(**point) == pytest.approx(case.optimum, abs=1e-6)
-    low = np.array([d.low for d in case.space.values()])  # type: ignore[attr-defined]
-    high = np.array([d.high for d in case.space.values()])  # type: ignore[attr-defined]
+    low, high = case.bounds
     assert case.rows(low + np.random.default_rng(0).random((20_000, len(low))) * (high - low)).max() <= case.optimum
     rows, start = case.rows, list(case.maximisers[0].values())
     climbed = minimize(lambda x: -rows(x[None])[0], start, bounds=list(zip(low, high, strict=True)))

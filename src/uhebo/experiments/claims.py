@@ -76,15 +76,15 @@ def judge(name: str, text: str, comparisons: Sequence[Comparison]) -> Claim:
     seeds = min(c.effect.seeds for c in comparisons)
     failed = [c for c in comparisons if c.fails]
     open_ones = [c for c in comparisons if not c.holds and not c.fails]
+    verdict: Verdict = "reproduced"
+    reason = f"all {len(comparisons)} comparisons hold"
     if seeds < FEWEST:
         verdict, reason = "undecided", f"{seeds} seeds are too few to conclude anything"
     elif failed:
         verdict, reason = "not reproduced", f"worse than {_listed(failed)}"
     elif open_ones:
         verdict, reason = "undecided", f"no difference shown from {_listed(open_ones)}"
-    else:
-        verdict, reason = "reproduced", f"all {len(comparisons)} comparisons hold"
-    return Claim(name, text, verdict, reason, tuple(comparisons))  # type: ignore[arg-type]
+    return Claim(name, text, verdict, reason, tuple(comparisons))
 
 
 def _listed(comparisons: Sequence[Comparison]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Array, Rng
@@ -51,12 +51,19 @@ class Problem:
     def __call__(self, **params: Any) -> float:
         return float(self.function(**params))
 
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper ends of the parameters, each (d,), where all of them are numbers."""
+        numbers = [d for d in self.space.values() if isinstance(d, (FloatDistribution, IntDistribution))]
+        if len(numbers) < self.dimension:
+            raise InvalidInputError(f"{self.name} has a parameter that is no number, so it has no bounds")
+        return np.array([float(d.low) for d in numbers]), np.array([float(d.high) for d in numbers])
+
     def noisy(self, share: float) -> Problem:
         """The same with noise whose deviation is this share of the function's range (over uniform points)."""
         if self.rows is None:
             raise InvalidInputError(f"{self.name} can not be made noisy: its range is not known")
-        low = np.array([d.low for d in self.space.values()])  # type: ignore[attr-defined]
-        high = np.array([d.high for d in self.space.values()])  # type: ignore[attr-defined]
+        low, high = self.bounds
         values = self.rows(low + np.random.default_rng(0).random((RANGE_POINTS, len(low))) * (high - low))
         deviation = share * float(values.max() - values.min())
         about = f"{self.about}; noise of {share:.0%} of its range"

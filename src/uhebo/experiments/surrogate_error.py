@@ -42,8 +42,7 @@ def surrogate_error(task: ErrorCell, records: list[Record]) -> list[Record]:
         raise InvalidInputError(f"{case.name} has no dense grid; figure 4 is about functions of 2 or 3 variables")
     space = SearchSpace.of(dict(case.space))
     unit = unit_grid(case.dimension, SIDE[case.dimension] // task.thinning)
-    low = np.array([d.low for d in case.space.values()])  # type: ignore[attr-defined]
-    high = np.array([d.high for d in case.space.values()])  # type: ignore[attr-defined]
+    low, high = case.bounds
     truth = case.rows(low + unit * (high - low))
     rows = space.encode_many([record["params"] for record in records])
     values = np.array([record["value"] for record in records])
