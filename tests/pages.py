@@ -1,9 +1,9 @@
 """The code blocks of a Markdown page, and how they are run: in order, in one namespace, in one empty folder.
 
 ```python       runs; with `# file: name` in its first line it is written to that file instead
-```console      each line after `$ ` runs: `uhebo …` in this process, anything else in a shell
+```console      each line after `$ ` runs: `uhebo …` in this process, `pip …` in an environment of its own beside the
+                sources, `export …` for the lines after it, anything else in a shell
 other           written to a file if its first line is `# file: name`, else taken for output or illustration
-<!-- not run: reason -->   directly above a block: it is left out, and counted
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import string
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import uhebo
 from tests.test_cli import Shell
@@ -26,9 +30,9 @@ from uhebo.strategy import METHODS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+SOURCES = ["src", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"]
 FILE = "# file: "
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)[^\n]*\n(?P<code>.*?)^(?P=indent)```$", re.M | re.S)
-MARK = re.compile(r"<!-- not run: (?P<reason>[^>]+?) -->\s*\Z")
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.M)
 HIDDEN_CODE = ("py", "pycon", "sh", "bash", "shell", "ipython")
 """Code under a name by which it would not be run."""
@@ -43,8 +47,6 @@ class Block:
     """Of its first line of code."""
     language: str
     code: str
-    not_run: str | None = None
-    """Why not, where the page says so."""
 
     @property
     def file(self) -> str | None:
@@ -65,10 +67,9 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     found = []
     for match in FENCE.finditer(text):
-        mark = MARK.search(text, 0, match.start())
         code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.M)
         line = text.count("\n", 0, match.start("code")) + 1
-        found.append(Block(page, line, match["language"], code, mark["reason"] if mark else None))
+        found.append(Block(page, line, match["language"], code))
     return found
 
 
@@ -89,14 +90,13 @@ def unchanged_registries() -> Iterator[None]:
             table.update(content)
 
 
-def run_blocks(chosen: list[Block], shell: Shell) -> int:
-    """How many blocks ran, files included; the first error ends it."""
+def run_blocks(chosen: list[Block], shell: Shell, stand_ins: Mapping[str, str] = {}) -> int:
+    """How many blocks ran, files included; the first error ends it. `stand_ins` replace what a page makes up."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    variables: dict[str, str] = {}
     ran = 0
     with unchanged_registries():
         for block in chosen:
-            if block.not_run:
-                continue
             if block.file:
                 shell.write(block.file, block.code.partition("\n")[2])
                 (shell.folder / block.file).chmod(0o755)
@@ -106,7 +106,9 @@ def run_blocks(chosen: list[Block], shell: Shell) -> int:
                 exec(code, namespace)
             elif block.language == "console":
                 for line in commands(block):
-                    run_line(shell, line)
+                    for made_up, real in stand_ins.items():
+                        line = line.replace(made_up, real)
+                    run_line(shell, line, variables)
             else:
                 continue
             ran += 1
@@ -119,11 +121,17 @@ def commands(block: Block) -> list[str]:
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
-def run_line(shell: Shell, line: str) -> str:
+def run_line(shell: Shell, line: str, variables: dict[str, str]) -> str:
     """Standard output of one command, which must leave with code 0."""
-    command, _, target = line.partition(" > ")
-    if command.split()[0] == "uhebo":
-        args = shlex.split(command, comments=True)[1:]
+    command, _, target = string.Template(line).safe_substitute(variables).partition(" > ")
+    program, *args = shlex.split(command, comments=True)
+    if program == "export":
+        name, _, value = args[0].partition("=")
+        variables[name] = value
+        return ""
+    if program == "pip":
+        return pip(shell.folder, args)
+    if program == "uhebo":
         out = shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
         if target:
             shell.write(target.strip(), out)
@@ -136,3 +144,28 @@ def run_line(shell: Shell, line: str) -> str:
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def pip(folder: Path, args: list[str]) -> str:
+    """As a user calls it beside the sources, in an empty environment; what this one has is not fetched again."""
+    environment, sources = folder / "environment", folder / "sources"
+    if not environment.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=300)
+        copy_sources(sources)
+    command = [str(environment / "bin" / "python"), "-m", "pip", *args, "--no-index", "--no-build-isolation"]
+    here = {**os.environ, "PYTHONPATH": str(Path(pytest.__file__).parents[1]), "GIT_CEILING_DIRECTORIES": str(folder)}
+    done = subprocess.run(command, cwd=sources, env=here, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{args}\n{done.stdout}\n{done.stderr}"
+    assert list(environment.glob("lib/*/site-packages/uhebo/__init__.py"))
+    return done.stdout
+
+
+def copy_sources(folder: Path) -> None:
+    """What the packages are built from, without git: as in a downloaded archive."""
+    folder.mkdir()
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)

@@ -6,7 +6,6 @@ import importlib
 import importlib.metadata
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,7 +17,7 @@ import pytest
 import uhebo
 from tests.browser import require_program
 from tests.conftest import require
-from tests.pages import ROOT
+from tests.pages import ROOT, copy_sources
 from uhebo import _version
 
 if sys.version_info >= (3, 11):
@@ -27,7 +26,6 @@ else:
     import tomli as tomllib
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SOURCES = ["src", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"]
 
 
 def build(folder: Path, kind: str, out: Path, **environment: str) -> Path:
@@ -46,13 +44,7 @@ def build(folder: Path, kind: str, out: Path, **environment: str) -> Path:
 def copy(tmp_path: Path) -> Path:
     """The sources without git: as in a downloaded archive."""
     folder = tmp_path / "uhebo"
-    folder.mkdir()
-    for name in SOURCES:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder / name)
+    copy_sources(folder)
     return folder
 
 
