@@ -93,7 +93,8 @@ def stop_after_five(study: Study, trial: FrozenTrial) -> None:
 
 def test_the_budget_is_known_to_the_bandit() -> None:
     def probability(n_trials: int) -> float:
-        result = uhebo.minimize(bowl, SPACE, n_trials, seed=0, n_startup_trials=2, callbacks=[stop_after_five])
+        options: dict[str, Any] = {"method": "uhe", "seed": 0, "n_startup_trials": 2}
+        result = uhebo.minimize(bowl, SPACE, n_trials, callbacks=[stop_after_five], **options)
         return float(result.study.trials[4].system_attrs[ATTRIBUTE]["p"])
 
     assert probability(8) != probability(60)

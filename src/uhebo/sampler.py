@@ -73,7 +73,7 @@ class UHESampler(BaseSampler):
     def __init__(
         self,
         *,
-        method: str | Strategy = "uhe",
+        method: str | Strategy = "auto",
         n_trials: int | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,

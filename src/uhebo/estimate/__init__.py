@@ -2,7 +2,7 @@
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import BLOCK_SIZE, consistent_estimate, pseudo_data, thinned_estimate
-from uhebo.estimate.fit import Estimator, Fit, map_estimate, mle_estimate
+from uhebo.estimate.fit import Estimator, Fit, kept_theta, map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 
@@ -41,6 +41,7 @@ __all__ = [
     "a_gp_ucb_scaling",
     "consistent_estimate",
     "hmc_estimate",
+    "kept_theta",
     "map_estimate",
     "mle_estimate",
     "named_estimator",

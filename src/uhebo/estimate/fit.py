@@ -272,6 +272,11 @@ def without_data(name: str, data: Data, kernel: KernelName, prior: Prior) -> Fit
     return Fit(name, prior.name, data, kernel, (theta,), 0.0, False, 0, 0, 0, fallback="no data")
 
 
+def kept_theta(name: str, data: Data, kernel: KernelName, prior: Prior, theta: Theta) -> Fit:
+    """The theta of an earlier fit on more data, without a look at the loss."""
+    return Fit(name, prior.name, data, kernel, (theta,), float("nan"), True, 0, 0, 0)
+
+
 def curvature(target: LogPosterior, log_theta: Array, points: int) -> Array | None:
     """First guess of the Hessian of the negative log posterior of `points` points, from a `target` of perhaps fewer.
 

@@ -13,7 +13,7 @@ import numpy as np
 from uhebo._version import __version__
 from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
-from uhebo.experiments.peers import PACKAGES, Params, Relaxed, make_peer
+from uhebo.experiments.peers import PACKAGES, Params, Peer, Relaxed, make_peer
 from uhebo.experiments.problems import Problem
 from uhebo.experiments.runner import NOISE_STREAM
 from uhebo.experiments.sets import FIDELITIES
@@ -59,14 +59,20 @@ def initial_design(case: Problem, seed: int) -> list[Params]:
 def run_peer(cell: PeerCell) -> list[Record]:
     """One record an evaluation: the noise-free best so far, and CPU seconds of ask + tell."""
     case = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem))
-    noise = np.random.default_rng([cell.seed, NOISE_STREAM])
-    design = initial_design(case, cell.seed)
+    trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
+    records = drive(make_peer(cell.library, case.space, cell.seed, trials), case, cell.seed, trials)
     name = PACKAGES[cell.library.partition("-")[0]]
-    version = __version__ if name == "uhebo" else importlib.metadata.version(name)
+    records[0]["version"] = __version__ if name == "uhebo" else importlib.metadata.version(name)
+    return records
+
+
+def drive(peer: Peer, case: Problem, seed: int, trials: int) -> list[Record]:
+    """So many trials of one optimiser, the initial design included."""
+    noise = np.random.default_rng([seed, NOISE_STREAM])
+    design = initial_design(case, seed)
     records: list[Record] = []
     best = float("-inf")
-    peer = make_peer(cell.library, case.space, cell.seed)
-    for i in range(len(design) + cell.budget):
+    for i in range(trials):
         start = time.process_time()
         params = design[i] if i < len(design) else peer.ask()
         seconds = time.process_time() - start
@@ -77,7 +83,6 @@ def run_peer(cell: PeerCell) -> list[Record]:
         seconds += time.process_time() - start
         best = max(best, true)
         records.append({"t": max(0, i + 1 - len(design)), "params": params, "best": best, "seconds": round(seconds, 6)})
-    records[0]["version"] = version
     return records
 
 

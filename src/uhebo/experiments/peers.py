@@ -21,6 +21,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.gp.domain import Array
 from uhebo.sampler import UHESampler
+from uhebo.strategy import Strategy
 
 Space = Mapping[str, BaseDistribution]
 Params = dict[str, Any]
@@ -282,14 +283,19 @@ def _optuna(name: str) -> Callable[[int, optuna.Study], Any]:
     return make
 
 
-def _uhebo(method: str) -> Callable[[int, optuna.Study], Any]:
-    return lambda seed, _: UHESampler(method=method, seed=seed, n_startup_trials=1)
+def our_sampler(method: str | Strategy, trials: int | None) -> Callable[[int, optuna.Study], Any]:
+    """Ours, with all that was told before its first suggestion as the initial design."""
+
+    def make(seed: int, study: optuna.Study) -> Any:
+        told = len(study.get_trials(deepcopy=False))
+        return UHESampler(method=method, seed=seed, n_startup_trials=told, n_trials=trials)
+
+    return make
 
 
-PEERS: dict[str, Callable[[Space, int], Peer]] = {
-    "uhebo": lambda space, seed: OptunaPeer(space, seed, _uhebo("auto")),
-    "uhebo-uhe": lambda space, seed: OptunaPeer(space, seed, _uhebo("uhe")),
-    "uhebo-map": lambda space, seed: OptunaPeer(space, seed, _uhebo("map")),
+OUR_METHODS = {"uhebo": "auto", "uhebo-uhe": "uhe", "uhebo-map": "map"}
+"""Name -> method of ours."""
+OTHERS: dict[str, Callable[[Space, int], Peer]] = {
     "optuna-gp": lambda space, seed: OptunaPeer(space, seed, _optuna("gp")),
     "optuna-tpe": lambda space, seed: OptunaPeer(space, seed, _optuna("tpe")),
     "optuna-cma": lambda space, seed: OptunaPeer(space, seed, _optuna("cma")),
@@ -301,6 +307,7 @@ PEERS: dict[str, Callable[[Space, int], Peer]] = {
     "random": Random,
 }
 """Name -> maker of an optimiser for a space and a seed."""
+PEERS = (*OUR_METHODS, *OTHERS)
 PACKAGES = {
     "uhebo": "uhebo",
     "optuna": "optuna",
@@ -313,8 +320,10 @@ PACKAGES = {
 """First part of a peer's name -> the package whose version is recorded."""
 
 
-def make_peer(name: str, space: Space, seed: int) -> Peer:
-    """A peer by name."""
+def make_peer(name: str, space: Space, seed: int, trials: int | None = None) -> Peer:
+    """A peer by name. Ours is told how many trials there are to be, as our users are asked to; no other asks for it."""
     if name not in PEERS:
         raise InvalidInputError(f"unknown library {name!r}; choose among {', '.join(PEERS)}")
-    return PEERS[name](space, seed)
+    if name in OUR_METHODS:
+        return OptunaPeer(space, seed, our_sampler(OUR_METHODS[name], trials))
+    return OTHERS[name](space, seed)

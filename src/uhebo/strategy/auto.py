@@ -1,19 +1,21 @@
-"""`auto`: our own recipe, precise where MAP is right and curious where it may not be.
+"""`auto`: our own recipe, precise where MAP is right and curious where it is stuck.
 
 Values are warped towards a normal distribution, the acquisition is LogEI, the prior bounds lengthscales and lets noise
-be tiny. Most steps exploit: the point of LogEI under the MAP theta. Every third step explores instead, and every second
-one once exploiting promises next to nothing, because then it costs next to nothing to look elsewhere. Exploring takes
-turns:
+be tiny. Steps exploit (the point of LogEI under the MAP theta) while that leads somewhere. When the last six
+evaluations have brought nothing, whatever the model promised, every second step explores instead, in turn:
 
     opinion   LogEI under the consistent theta, which has shorter lengthscales and so sees less as settled
     gap       the emptiest place on the axis-parallel lines through the best point (no model: none can be wrong)
     line      an optimistic point on these lines (UCB with a large multiplier) under the consistent theta
 
-Random points come at iterations 16, 32, 64, …: infinitely often, as a consistent estimate needs, and ever more rarely,
+The last part of a known budget exploits alone: what is found too late to be refined is not worth looking for. Random
+points come at iterations 16, 32, 64, …: infinitely often, as a consistent estimate needs, and ever more rarely,
 because each one costs an evaluation.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,37 +24,67 @@ from uhebo.gp import Posterior
 from uhebo.gp.domain import Array
 from uhebo.strategy.step import Proposal, Step, fit_record
 
-FIRST_RANDOM = 16
-NEXT_TO_NOTHING = -9.0
-"""Of the logarithm of the expected improvement, in standard deviations of the warped values: about 1/10,000 of one."""
-SELDOM, OFTEN = 3, 2
+NOTHING = 1e-3
+"""Improvement, in standard deviations of the warped values, that does not count as one."""
 CURIOUS_BETA = 4.0
-TURNS = ("opinion", "gap", "line", "gap")
+MANY = 10
+"""Above this many parameters points are far from each other, and lengthscales must be free to grow with √d."""
 
 
-def auto(step: Step) -> Proposal:
-    """LogEI by MAP on warped values; second opinions and unexplored lines the more, the less MAP has to offer."""
-    step = step.with_defaults(acquisition="log-ei", prior="precise", warped=True)
+@dataclass(frozen=True)
+class Recipe:
+    """The ingredients of `auto`, so that each can be left out and its worth be measured."""
+
+    estimator: str = "map"
+    acquisition: str = "log-ei"
+    prior: str = "precise"
+    prior_of_many: str = "dim-scaled"
+    """The prior where there are more than `MANY` parameters."""
+    warped: bool = True
+    turns: tuple[str, ...] = ("opinion", "gap", "line", "gap")
+    """Ways of exploring, in turn; none: only exploit."""
+    patience: int = 6
+    """So many evaluations without an improvement, and exploring begins."""
+    endgame: float = 0.15
+    """Share of a known budget at its end in which nothing is explored."""
+    first_random: int | None = 16
+    """The first random point, then at every power of 2; None: there is none."""
+
+
+RECIPE = Recipe()
+
+
+def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
+    """LogEI by MAP on warped values; second opinions and unexplored lines once that leads nowhere."""
+    prior = recipe.prior_of_many if step.history.space.domain.dimension > MANY else recipe.prior
+    step = step.with_defaults(acquisition=recipe.acquisition, prior=prior, warped=recipe.warped)
     t = step.slot.t
-    if t >= FIRST_RANDOM and t & (t - 1) == 0:
+    if recipe.first_random is not None and t >= recipe.first_random and t & (t - 1) == 0:
         return step.random()
     if not step.history.finished:
         return step.no_data()
-    fit = step.fit("map")
-    posteriors = tuple(with_pending(fit.posteriors, step.history.pending))
-    point = step.best_point(posteriors)
-    promising = step.acquisition != "log-ei" or float(step.surface(posteriors)(point[None])[0]) > NEXT_TO_NOTHING
-    period = SELDOM if promising else OFTEN
-    exploit = Proposal(point, {"role": "model", **fit_record(fit)})
-    if t % period:
-        return exploit
-    turn = TURNS[t // period % len(TURNS)]
+    fit = step.fit(recipe.estimator)
+    if t % 2 or not recipe.turns or not is_stuck(step.history.data.y, recipe.patience) or is_endgame(step, recipe):
+        return step.model_from(fit)
+    turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
     if turn == "opinion":
-        return step.model("consistent")
+        return step.model("consistent", move="opinion")
     centre = best_observed(fit.posterior)
     explore = gap(step, centre) if turn == "gap" else line(step, centre)
     # The lines of a discrete space may hold nothing new.
-    return explore if is_free(explore.x[None], step.search())[0] else exploit
+    return explore if is_free(explore.x[None], step.search())[0] else step.model_from(fit)
+
+
+def is_stuck(y: Array, patience: int) -> bool:
+    """Whether the last few values, in order of their trials, brought no improvement worth the name."""
+    before = len(y) - patience
+    return before > 0 and float(y.max() - y[:before].max()) <= NOTHING
+
+
+def is_endgame(step: Step, recipe: Recipe) -> bool:
+    """Whether so little of the budget is left that a new place could not be refined any more."""
+    horizon = step.settings.horizon
+    return horizon is not None and step.slot.t > (1.0 - recipe.endgame) * horizon
 
 
 def best_observed(posterior: Posterior) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from uhebo.acquire import Search, Surface, maximise, maximise_sample, random_point, surface, with_pending
 from uhebo.bandit import Clip
-from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, named_estimator
+from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, kept_theta, named_estimator
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
 from uhebo.gp.domain import Array, Rng
 from uhebo.strategy.history import History, Slot
@@ -33,6 +33,9 @@ REFIT_PERIOD = 4
 SMALL = 64
 """Up to this many observations every fit has fresh starts; above, those of every `REFIT_PERIOD`-th pair of iterations
 have, and the others a warm start alone. Pairs, so that a method which alternates gives both its estimators a turn."""
+LARGE = 512
+"""Above this many observations theta is kept from one fit to the next for ever more iterations: one more observation
+changes it next to nothing, and a fit is O(n³) many times over."""
 TOLERANCE = 3e-2
 """Nats of log posterior a fit may stop short of: far below what the next observation changes."""
 WARM_FRESH_STARTS = 2
@@ -113,10 +116,12 @@ class Step:
             options["tolerance"] = TOLERANCE
             if warm is not None:
                 options["starts"] = WARM_FRESH_STARTS if fresh else 0
+        prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
+        if self._keeps_theta(estimator, len(data)) and warm is not None:
+            return kept_theta(estimator, data, settings.kernel, prior, warm)
         run = named_estimator(estimator)
         if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
             run = partial(consistent_estimate, block_size=BLOCK_SIZE)
-        prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
         return run(data, kernel=settings.kernel, prior=prior, rng=self.rng("fit"), warm=warm, **options)
 
     def model(self, estimator: str, **tags: Any) -> Proposal:
@@ -188,6 +193,11 @@ class Step:
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
         return Search(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
+
+    def _keeps_theta(self, estimator: str, points: int) -> bool:
+        if points <= LARGE or estimator not in CLIMBERS or self.settings.exact:
+            return False
+        return self.slot.pair % (2 * points // LARGE) != 0
 
     def _last_theta(self, estimator: str) -> Theta | None:
         for trial in reversed(self.history.trials):

@@ -1,0 +1,123 @@
+"""What each ingredient of `auto` is worth: leave one out, and run the problems it was chosen on.
+
+    python -m benchmarks.ablation [--seeds 10] [--budget 50] [--jobs -1] [--out results/ablation]
+
+The mean over seeds of log10 of the final regret on each problem of the tuning set, and the mean rank of a variant among
+all over problems and seeds (1 is best). A variant that is told apart from the whole recipe on a problem (Wilcoxon's
+test, paired by seed, 5 %) is marked + where it is better and - where it is worse. Finished runs are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from benchmarks.common import heading, table
+from uhebo.experiments import problem
+from uhebo.experiments.cells import Record
+from uhebo.experiments.paired import compare
+from uhebo.experiments.peer_runs import drive
+from uhebo.experiments.peers import OptunaPeer, our_sampler
+from uhebo.experiments.ranking import FLOOR, LEVEL
+from uhebo.experiments.runner import compute
+from uhebo.experiments.sets import TUNING
+from uhebo.gp.domain import Array
+from uhebo.sampler import INITIAL_PER_DIMENSION
+from uhebo.strategy.auto import RECIPE, auto
+from uhebo.threads import single_threaded
+
+WHOLE = "auto"
+VARIANTS = {
+    WHOLE: RECIPE,
+    "never explores": replace(RECIPE, turns=()),
+    "no second opinion": replace(RECIPE, turns=("gap", "line")),
+    "no gaps": replace(RECIPE, turns=("opinion", "line")),
+    "no optimistic lines": replace(RECIPE, turns=("opinion", "gap")),
+    "explores without being stuck": replace(RECIPE, patience=0),
+    "no endgame": replace(RECIPE, endgame=0.0),
+    "no random points": replace(RECIPE, first_random=None),
+    "values not warped": replace(RECIPE, warped=False),
+    "prior of the paper": replace(RECIPE, prior="paper", prior_of_many="paper"),
+    "prior `precise` in any dimension": replace(RECIPE, prior_of_many="precise"),
+    "UCB instead of LogEI": replace(RECIPE, acquisition="ucb"),
+    "consistent instead of MAP": replace(RECIPE, estimator="consistent"),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A variant on a problem at a seed."""
+
+    variant: str
+    problem: str
+    seed: int
+    budget: int
+
+    @property
+    def file(self) -> Path:
+        name = "".join(c if c.isalnum() else "-" for c in self.variant)
+        return Path(self.problem) / name / f"T{self.budget}-seed{self.seed:03d}.jsonl.gz"
+
+
+@single_threaded
+def run(cell: Run) -> list[Record]:
+    """The best value after the initial design and after each iteration."""
+    case = problem(cell.problem, seed=cell.seed)
+    trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
+    method = partial(auto, recipe=VARIANTS[cell.variant])
+    records = drive(OptunaPeer(case.space, cell.seed, our_sampler(method, trials)), case, cell.seed, trials)
+    return [{"t": record["t"], "best": record["best"]} for record in records[-cell.budget - 1 :]]
+
+
+def final_regret(results: Mapping[Run, list[Record]], variant: str, name: str) -> Array:
+    """By seed."""
+    values = []
+    for cell, records in results.items():
+        if (cell.variant, cell.problem) == (variant, name):
+            optimum = problem(name, seed=cell.seed).optimum
+            assert optimum is not None
+            values.append(max(optimum - records[-1]["best"], FLOOR))
+    return np.log10(values)
+
+
+def rows(results: Mapping[Run, list[Record]]) -> list[list[str]]:
+    """One row a variant, in the order of mean rank."""
+    logs = {(v, p): final_regret(results, v, p) for v in VARIANTS for p in TUNING}
+    ranks = {p: rankdata([logs[v, p] for v in VARIANTS], axis=0).mean(axis=1) for p in TUNING}
+    mean_rank = dict(zip(VARIANTS, np.mean([ranks[p] for p in TUNING], axis=0), strict=True))
+    made = []
+    for variant in sorted(VARIANTS, key=lambda v: mean_rank[v]):
+        cells = [f"{logs[variant, p].mean():.2f}{mark(logs[variant, p], logs[WHOLE, p])}" for p in TUNING]
+        made.append([variant, f"{mean_rank[variant]:.2f}", *cells])
+    return made
+
+
+def mark(variant: Array, whole: Array) -> str:
+    """Whether a variant differs from the whole recipe."""
+    if np.array_equal(variant, whole) or compare(variant, whole).p >= LEVEL:
+        return ""
+    return " +" if variant.mean() < whole.mean() else " -"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--out", type=Path, default=Path("results/ablation"))
+    options = parser.parse_args()
+    cells = [Run(v, p, s, options.budget) for s in range(options.seeds) for p in TUNING for v in VARIANTS]
+    results = compute(cells, options.out, run, jobs=options.jobs, label="runs")
+    title = f"log10 regret of `auto` without one ingredient, T = {options.budget}, seeds 0-{options.seeds - 1}"
+    print(heading(title, ("optuna",)))
+    print(table(["variant", "mean rank", *TUNING], rows(results)))
+
+
+if __name__ == "__main__":
+    main()
