@@ -24,9 +24,10 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 
 from benchmarks.common import heading, table
 from uhebo import UHESampler
+from uhebo.acquire import maximise
 from uhebo.gp import Posterior
 from uhebo.gp.domain import Array
-from uhebo.strategy import step as steps
+from uhebo.strategy import Step
 from uhebo.threads import single_threaded
 
 SIZES = ((20, 6), (50, 6), (100, 6), (200, 6), (500, 6), (1000, 6), (2000, 6), (200, 2), (200, 20), (200, 50))
@@ -59,8 +60,8 @@ def clocks() -> Iterator[dict[str, float]]:
         return wrapper
 
     with (
-        mock.patch.object(steps.Step, "fit", clocked("fit", steps.Step.fit)),
-        mock.patch.object(steps, "maximise", clocked("maximise", steps.maximise)),
+        mock.patch.object(Step, "fit", clocked("fit", Step.fit)),
+        mock.patch("uhebo.strategy.step.maximise", clocked("maximise", maximise)),
         mock.patch.object(Posterior, "of", clocked("posterior", Posterior.of)),
     ):
         yield spent
