@@ -115,8 +115,9 @@ def main() -> None:
     cells = [Run(v, p, s, options.budget) for s in range(options.seeds) for p in TUNING for v in VARIANTS]
     results = compute(cells, options.out, run, jobs=options.jobs, label="runs")
     title = f"log10 regret of `auto` without one ingredient, T = {options.budget}, seeds 0-{options.seeds - 1}"
-    print(heading(title, ("optuna",)))
-    print(table(["variant", "mean rank", *TUNING], rows(results)))
+    text = heading(title, ("optuna",)) + "\n" + table(["variant", "mean rank", *TUNING], rows(results))
+    print(text)
+    (options.out / "ablation.md").write_text(text.lstrip(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -56,8 +56,8 @@ class UHESampler(BaseSampler):
 
     Args:
         method: a name (`uhebo.METHODS` lists them) or a function `Step -> Proposal`.
-        n_trials: the whole budget of the study, initial design included. The bandit of `uhe` tunes itself to it;
-            without it, it works in epochs of doubling length.
+        n_trials: the whole budget of the study, initial design included. `auto` explores nothing in its last part. The
+            bandit of `uhe` tunes itself to it; without it, it works in epochs of doubling length.
         n_startup_trials: size of the uniform initial design; default three times the number of parameters.
         seed: makes every suggestion a function of (seed, trial number, log of trials).
         acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).

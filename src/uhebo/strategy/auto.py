@@ -55,7 +55,7 @@ RECIPE = Recipe()
 
 
 def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
-    """LogEI by MAP on warped values; second opinions and unexplored lines once that leads nowhere."""
+    """The default: LogEI by MAP on warped values; second opinions and unexplored lines once that leads nowhere."""
     prior = recipe.prior_of_many if step.history.space.domain.dimension > MANY else recipe.prior
     step = step.with_defaults(acquisition=recipe.acquisition, prior=prior, warped=recipe.warped)
     t = step.slot.t

@@ -161,8 +161,8 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
 
 
 METHODS: dict[str, Strategy] = {
-    "uhe": partial(paired_exp3, estimator="consistent"),
     "auto": auto,
+    "uhe": partial(paired_exp3, estimator="consistent"),
     "ra": ra,
     "random-exp3": partial(paired_exp3, estimator="map"),
     "consistent-only": partial(fixed, estimator="consistent"),
