@@ -1,0 +1,146 @@
+"""The default: it exploits while that leads somewhere, explores in turn when it is stuck, and refines at the end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution, FloatDistribution
+
+import uhebo
+from uhebo.gp.domain import Array
+from uhebo.space import SearchSpace
+from uhebo.strategy import Proposal, Step
+from uhebo.strategy import step as steps
+from uhebo.strategy.auto import RECIPE, Recipe, auto
+from uhebo.strategy.step import Settings
+from uhebo.trial_log import ATTRIBUTE, read_history, shared_space
+
+DESIGN = 6
+SPACE: dict[str, BaseDistribution] = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+
+
+def values_of(improving: bool) -> Sequence[float]:
+    """After the design, either every value is the best so far or none is."""
+    design = [0.5, 0.2, 0.9, 0.1, 0.4, 0.3]
+    return [*design, *(itertools.islice(itertools.count(1.0, 0.5) if improving else itertools.repeat(0.0), 60))]
+
+
+def moves(recipe: Recipe, improving: bool, trials: int, n_trials: int | None = None) -> list[str]:
+    """What each suggestion after the design was: "random", "map" or the name of an exploring move."""
+    sampler = uhebo.UHESampler(method=partial(auto, recipe=recipe), seed=0, n_startup_trials=DESIGN, n_trials=n_trials)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    for value in values_of(improving)[:trials]:
+        study.tell(study.ask(SPACE), value)
+    found = []
+    for trial in study.get_trials(deepcopy=False)[DESIGN:]:
+        tags = trial.system_attrs[ATTRIBUTE]
+        found.append("random" if tags["role"] == "random" else tags.get("move", tags.get("estimator", "")))
+    return found
+
+
+def test_it_is_the_default() -> None:
+    default = uhebo.minimize(lambda x: (x - 0.3) ** 2, {"x": (0.0, 1.0)}, 8, seed=1)
+    named = uhebo.minimize(lambda x: (x - 0.3) ** 2, {"x": (0.0, 1.0)}, 8, seed=1, method="auto")
+    assert [t.params for t in default.study.trials] == [t.params for t in named.study.trials]
+
+
+def test_as_long_as_it_improves_it_exploits() -> None:
+    found = moves(RECIPE, True, DESIGN + 20)
+    assert found == ["random" if t == 16 else "map" for t in range(1, 21)]
+
+
+def test_stuck_it_explores_every_second_step_in_turn() -> None:
+    found = moves(RECIPE, False, DESIGN + 16)
+    # The best of the design is its third value, so the sixth value after that comes at t = 3.
+    assert [t for t, move in enumerate(found, 1) if move not in ("map", "random")] == [4, 6, 8, 10, 12, 14]
+    assert found[3::2] == ["opinion", "gap", "line", "gap", "opinion", "gap", "random"]
+
+
+def test_in_the_endgame_of_a_known_budget_it_exploits() -> None:
+    found = moves(RECIPE, False, DESIGN + 20, n_trials=DESIGN + 20)
+    assert set(found[17:]) == {"map"}
+    assert found[13] != "map"
+
+
+def test_without_ways_to_explore_it_never_does() -> None:
+    recipe = replace(RECIPE, turns=(), first_random=None)
+    assert set(moves(recipe, False, DESIGN + 18)) == {"map"}
+
+
+@pytest.mark.parametrize(("dimension", "prior"), [(10, "precise"), (11, "dim-scaled")])
+def test_the_prior_depends_on_the_number_of_parameters(
+    dimension: int, prior: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    original = Step.fit
+
+    def spy(step: Step, estimator: str) -> object:
+        seen.append(step.settings.prior)
+        return original(step, estimator)
+
+    monkeypatch.setattr(Step, "fit", spy)
+    space = {f"x{i}": (0.0, 1.0) for i in range(dimension)}
+    uhebo.minimize(lambda **x: sum(x.values()), space, 5, seed=0, n_startup_trials=4)
+    assert seen == [prior]
+
+
+def test_what_the_user_chooses_stays() -> None:
+    seen = []
+
+    def method(step: Step) -> Proposal:
+        proposal = auto(step)
+        seen.append((step.settings.prior, step.settings.acquisition))
+        return proposal
+
+    uhebo.minimize(
+        lambda x: x, {"x": (0.0, 1.0)}, 5, seed=0, n_startup_trials=4, method=method, prior="paper", acquisition="ucb"
+    )
+    assert seen == [("paper", "ucb")]
+
+
+# ------------------------------------------------------------------------------------------- theta between two fits
+
+
+def thetas(trials: int, *, exact: bool = False) -> list[tuple[int, Array]]:
+    """(pair, log theta) of each suggestion after the design."""
+    sampler = uhebo.UHESampler(method="map", seed=0, n_startup_trials=4, exact=exact)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    for _ in range(trials):
+        trial = study.ask(SPACE)
+        study.tell(trial, float(np.sin(5 * trial.params["x"]) + trial.params["y"]))
+    records = [t.system_attrs[ATTRIBUTE] for t in study.get_trials(deepcopy=False)]
+    return [((r["t"] + 1) // 2, np.array(r["theta"])) for r in records if "theta" in r]
+
+
+def test_above_a_size_theta_is_kept_between_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "LARGE", 8)
+    found = thetas(24)
+    for index in range(1, len(found)):
+        (pair, theta), (_, before) = found[index], found[index - 1]
+        observations = 4 + index
+        due = observations <= 8 or pair % (2 * observations // 8) == 0
+        assert np.array_equal(theta, before) != due, f"pair {pair}, {observations} observations"
+
+
+def test_exact_never_keeps_theta(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "LARGE", 8)
+    found = [theta for _, theta in thetas(16, exact=True)]
+    assert not any(np.array_equal(a, b) for a, b in itertools.pairwise(found))
+
+
+def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "LARGE", 8)
+    study = optuna.create_study(sampler=uhebo.UHESampler(method="map", seed=0, n_startup_trials=4))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=18)
+    space = SearchSpace.of(shared_space(study).distributions)
+    history = read_history(study, space, 4)
+    for number in (18, 19, 20, 21):
+        fit = Step(history, Settings(seed=0), history.next_slot(number)).fit("map")
+        assert len(fit.posterior.data) == 18
+    assert fit.posterior.factor.shape == (18, 18)
