@@ -18,7 +18,8 @@ help:
 	@echo "make audit  known vulnerabilities of the locked versions"
 	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
 	@echo "make dist   wheel and sdist in dist/, installed in an empty environment and tried"
-	@echo "make bench  speed against BoTorch, scikit-learn and Optuna (installs PyTorch; BENCH=--quick is shorter)"
+	@echo "make bench  speed against BoTorch, scikit-learn and Optuna, and a small comparison of searches (installs PyTorch;"
+	@echo "            BENCH=--quick is shorter); the whole comparison is: uhebo bench peers"
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -90,6 +91,8 @@ lint: $(VENV)/installed
 bench: $(VENV)/torch
 	$(BIN)/python -m benchmarks.fit $(BENCH)
 	$(BIN)/python -m benchmarks.suggest $(BENCH)
+	$(BIN)/uhebo bench peers --set tuning --libraries uhebo,optuna-gp,optuna-tpe,random --seeds 2 --budget 10 \
+		--sizes 20,100 --out out/peers
 
 docs: $(VENV)/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -27,6 +27,8 @@ DIMENSION = 6
 DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
     f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(DIMENSION)
 }
+OURS = ("uhebo auto (default)", "uhebo map + LogEI", "uhebo uhe (model steps)")
+PEERS = ("Optuna GPSampler", "BoTorch LogEI")
 Ask = Callable[[Array, Array, int], list[float]]
 """(X, y, repeats) -> CPU seconds of each suggestion."""
 
@@ -89,6 +91,7 @@ def main() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sizes = (20, 50, 100) if quick else (20, 50, 100, 200, 500, 1000)
     libraries: dict[str, Ask] = {
+        "uhebo auto (default)": with_sampler(lambda: UHESampler(seed=0)),
         "uhebo map + LogEI": uhebo("map", "log-ei", "dim-scaled"),
         "uhebo uhe (model steps)": uhebo("consistent-only", "ucb", "paper"),
         "uhebo map + LogEI, 20 pending": uhebo("map", "log-ei", "dim-scaled", pending=20),
@@ -103,7 +106,7 @@ def main() -> None:
             X = rng.random((n, DIMENSION))
             y = hartmann6(X)
             for name, ask in libraries.items():
-                repeats = 3 if n >= 500 and not name.startswith("uhebo") else 7
+                repeats = 9 if name in OURS else 3 if n >= 500 else 7
                 median[name, n] = statistics.median(ask(X, y, repeats)[1:])
     print(
         table(
@@ -112,8 +115,8 @@ def main() -> None:
         )
     )
     rows = []
-    for name in list(libraries)[:2]:
-        ratios = [min(median[peer, n] for peer in list(libraries)[3:]) / median[name, n] for n in sizes]
+    for name in OURS:
+        ratios = [min(median[peer, n] for peer in PEERS) / median[name, n] for n in sizes]
         rows.append([f"faster peer / {name}", *(f"{ratio:.1f}×" for ratio in ratios)])
     with_and_without = [median["uhebo map + LogEI, 20 pending", n] / median["uhebo map + LogEI", n] for n in sizes]
     rows.append(["20 pending / none", *(f"{ratio:.2f}" for ratio in with_and_without)])

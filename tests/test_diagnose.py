@@ -308,7 +308,7 @@ def test_tags_give_random_share_arms_trouble_and_history() -> None:
 
 
 def test_a_study_of_our_own_sampler() -> None:
-    study = optuna.create_study(sampler=UHESampler(n_trials=30, seed=0, kernel="matern32"))
+    study = optuna.create_study(sampler=UHESampler(method="uhe", n_trials=30, seed=0, kernel="matern32"))
     study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 1) ** 2 + t.suggest_int("k", 1, 20), n_trials=30)
     found = diagnose(study)
     tags = [trial.system_attrs["uhebo:step"] for trial in study.trials]
