@@ -1,11 +1,12 @@
 """The tables of the page "Comparison": other libraries beside ours, from records.
 
-    python -m benchmarks.compare [--results results/cells] [--out docs/tables]
+    python -m benchmarks.compare [--results results/cells] [--peaks results/peaks] [--out docs/tables]
 
 `benchmarks/records/peers.csv` has one line for each run of another library: final simple regret after the initial
 design and a number of evaluations, and the median CPU seconds of an evaluation (ask and tell). The page says how they
 were made; the program that made them is not here, so they can be read again but not run again. Our own rows come from
-the cells of the experiments, read off at the same number of evaluations.
+the cells of the experiments, read off at the same number of evaluations, and that of the default from the records of
+`benchmarks.peaks`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from uhebo.experiments.cells import read_lines
 PEERS = Path(__file__).parent / "records" / "peers.csv"
 PAPER = ("branin", "hartmann3", "deceptive", "h1")
 EVALUATIONS = 50
-OURS = ("auto", "uhe", "map")
+DEFAULT = "auto"
+OURS = (DEFAULT, "uhe", "map")
 LIBRARIES = {
     "smac": "SMAC3 2.4.1, BlackBoxFacade",
     "skopt": "scikit-optimize 0.10.2",
@@ -57,6 +59,18 @@ def read_peers(path: Path = PEERS) -> tuple[dict[tuple[str, str], list[float]], 
     return losses, seconds
 
 
+def read_default(folder: Path) -> dict[tuple[str, str], list[float]]:
+    """Regret of the default method."""
+    losses: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name in PAPER:
+        best = optimum(name)
+        for path in sorted((folder / name / "uhebo").glob(f"T{EVALUATIONS}-*.jsonl.gz")):
+            lines = read_lines(path)
+            if lines is not None and best is not None:
+                losses[DEFAULT, name].append(best - lines[-2]["best"])
+    return losses
+
+
 def read_ours(folder: Path) -> dict[tuple[str, str], list[float]]:
     """Regret of our methods after as many evaluations as the others had, from runs that went at least that far."""
     losses: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
@@ -84,10 +98,10 @@ def rows(names: Mapping[str, str], losses: Losses, problems: Sequence[str]) -> l
     return [row for row in found if any(cell != "–" for cell in row[1:])]
 
 
-def tables(folder: Path) -> dict[str, str]:
+def tables(folder: Path, peaks: Path) -> dict[str, str]:
     """Name of the file -> Markdown."""
     peers, seconds = read_peers()
-    ours = read_ours(folder)
+    ours = {**read_ours(folder), **read_default(peaks)}
     mine = rows({method: f"**uhebo** `{method}`" for method in OURS}, ours, PAPER)
     return {
         "peers.md": table(["library", *PAPER], [*mine, *rows(LIBRARIES, peers, PAPER)]),
@@ -101,10 +115,11 @@ def tables(folder: Path) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results/cells"))
+    parser.add_argument("--peaks", type=Path, default=Path("results/peaks"))
     parser.add_argument("--out", type=Path, default=Path("docs/tables"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(given.results).items():
+    for name, text in tables(given.results, given.peaks).items():
         (given.out / name).write_text(text, encoding="utf-8")
         print(f"{given.out / name}\n\n{text}")
 
