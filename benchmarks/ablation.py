@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -75,14 +75,20 @@ def run(cell: Run) -> list[Record]:
     return [{"t": record["t"], "best": record["best"]} for record in records[-cell.budget - 1 :]]
 
 
+@cache
+def optimum(name: str, seed: int) -> float:
+    """Of a sample path it has to be searched for, so it is kept."""
+    found = problem(name, seed=seed).optimum
+    assert found is not None
+    return found
+
+
 def final_regret(results: Mapping[Run, list[Record]], variant: str, name: str) -> Array:
     """By seed."""
     values = []
     for cell, records in results.items():
         if (cell.variant, cell.problem) == (variant, name):
-            optimum = problem(name, seed=cell.seed).optimum
-            assert optimum is not None
-            values.append(max(optimum - records[-1]["best"], FLOOR))
+            values.append(max(optimum(name, cell.seed) - records[-1]["best"], FLOOR))
     return np.log10(values)
 
 
