@@ -10,6 +10,7 @@ test, paired by seed, 5 %) is marked + where it is better and - where it is wors
 from __future__ import annotations
 
 import argparse
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.common import heading, table
+from benchmarks.common import heading, table, versions
 from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
 from uhebo.experiments.paired import compare
@@ -32,6 +33,13 @@ from uhebo.sampler import INITIAL_PER_DIMENSION
 from uhebo.strategy.auto import RECIPE, auto
 from uhebo.threads import single_threaded
 
+GROUPS = {
+    "smooth": ("branin", "hartmann3", "gp-2d-0.3", "camel"),
+    "rough": ("deceptive", "h1", "gp-2d-0.1", "gp-4d-0.3"),
+    "more parameters": ("rosenbrock-4d", "gp-6d-0.5", "dixon-price-20d"),
+    "noisy": ("gp-3d-0.3~0.1", "camel~0.1"),
+}
+assert sorted(sum(GROUPS.values(), ())) == sorted(TUNING)
 WHOLE = "auto"
 VARIANTS = {
     WHOLE: RECIPE,
@@ -92,16 +100,17 @@ def final_regret(results: Mapping[Run, list[Record]], variant: str, name: str) -
     return np.log10(values)
 
 
-def rows(results: Mapping[Run, list[Record]]) -> list[list[str]]:
-    """One row a variant, in the order of mean rank."""
+def tables(results: Mapping[Run, list[Record]]) -> str:
+    """One table a group of problems, one row a variant, in the order of mean rank over all."""
     logs = {(v, p): final_regret(results, v, p) for v in VARIANTS for p in TUNING}
     ranks = {p: rankdata([logs[v, p] for v in VARIANTS], axis=0).mean(axis=1) for p in TUNING}
     mean_rank = dict(zip(VARIANTS, np.mean([ranks[p] for p in TUNING], axis=0), strict=True))
-    made = []
-    for variant in sorted(VARIANTS, key=lambda v: mean_rank[v]):
-        cells = [f"{logs[variant, p].mean():.2f}{mark(logs[variant, p], logs[WHOLE, p])}" for p in TUNING]
-        made.append([variant, f"{mean_rank[variant]:.2f}", *cells])
-    return made
+    order = sorted(VARIANTS, key=lambda v: mean_rank[v])
+    made = [table(["variant", "mean rank over all problems"], [[v, f"{mean_rank[v]:.2f}"] for v in order])]
+    for group, names in GROUPS.items():
+        rows = [[v, *(f"{logs[v, p].mean():.2f}{mark(logs[v, p], logs[WHOLE, p])}" for p in names)] for v in order]
+        made.append(table([group, *names], rows))
+    return "\n".join(made)
 
 
 def mark(variant: Array, whole: Array) -> str:
@@ -121,9 +130,10 @@ def main() -> None:
     cells = [Run(v, p, s, options.budget) for s in range(options.seeds) for p in TUNING for v in VARIANTS]
     results = compute(cells, options.out, run, jobs=options.jobs, label="runs")
     title = f"log10 regret of `auto` without one ingredient, T = {options.budget}, seeds 0-{options.seeds - 1}"
-    text = heading(title, ("optuna",)) + "\n" + table(["variant", "mean rank", *TUNING], rows(results))
-    print(text)
-    (options.out / "ablation.md").write_text(text.lstrip(), encoding="utf-8")
+    made = tables(results)
+    print(heading(title, ("optuna",)), made, sep="\n")
+    dated = f"{datetime.date.today().isoformat()}; {versions(('optuna',))}; seeds 0-{options.seeds - 1}"
+    (options.out / "ablation.md").write_text(f"{dated}\n\n{made}", encoding="utf-8")
 
 
 if __name__ == "__main__":
