@@ -8,6 +8,7 @@ other           written to a file if its first line is `# file: name`, else take
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -79,12 +80,15 @@ def pages() -> list[Path]:
 
 
 @contextmanager
-def unchanged_registries() -> Iterator[None]:
-    """Methods and estimators that a page registers are gone afterwards."""
+def left_as_it_was() -> Iterator[None]:
+    """Methods and estimators that a page registers are gone afterwards, and so are handlers of the root logger."""
     before: list[tuple[dict[str, Any], dict[str, Any]]] = [(table, dict(table)) for table in (METHODS, ESTIMATORS)]
+    handlers, level = logging.root.handlers[:], logging.root.level
     try:
         yield
     finally:
+        logging.root.handlers[:] = handlers
+        logging.root.setLevel(level)
         for table, content in before:
             table.clear()
             table.update(content)
@@ -95,7 +99,7 @@ def run_blocks(chosen: list[Block], shell: Shell, stand_ins: Mapping[str, str] =
     namespace: dict[str, Any] = {"__name__": "__main__"}
     variables: dict[str, str] = {}
     ran = 0
-    with unchanged_registries():
+    with left_as_it_was():
         for block in chosen:
             if block.file:
                 shell.write(block.file, block.code.partition("\n")[2])

@@ -366,7 +366,7 @@ def test_there_is_no_surrogate_of_nothing() -> None:
         ((bowl, SPACE, 2.5), {}, r"n_trials is 2\.5"),
         ((bowl, SPACE, True), {}, "n_trials is True"),
         ((bowl, SPACE), {"seed": "abc"}, "seed is 'abc'"),
-        ((bowl, SPACE), {"method": "bayes"}, "unknown method 'bayes'; choose one of uhe"),
+        ((bowl, SPACE), {"method": "bayes"}, "unknown method 'bayes'; choose one of auto, uhe"),
         ((bowl, SPACE), {"acquisition": "kg"}, "unknown acquisition 'kg'"),
         ((bowl, SPACE), {"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
         ((bowl, SPACE), {"prior": "mine"}, "prior"),

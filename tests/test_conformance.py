@@ -249,7 +249,7 @@ def test_conditional_parameters_are_said_once(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "best"}, "unknown method 'best'; choose one of uhe, "),
+        ({"method": "best"}, "unknown method 'best'; choose one of auto, uhe, "),
         ({"acquisition": "ei"}, "unknown acquisition 'ei'; choose one of ucb, "),
         ({"kernel": "rbf"}, "kernel"),
         ({"prior": "nice"}, "prior"),

@@ -49,7 +49,7 @@ def bowl(x: float, y: float) -> float:
 
 
 def two_floats() -> Study:
-    return uhebo.minimize(bowl, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 20, seed=1).study
+    return uhebo.minimize(bowl, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 20, seed=1, method="uhe").study
 
 
 def mixed() -> Study:
@@ -62,7 +62,7 @@ def mixed() -> Study:
         "units": uhebo.Int(8, 1024, log=True),
         "kind": ["a", "b", "c"],
     }
-    return uhebo.maximize(value, space, 24, seed=2).study
+    return uhebo.maximize(value, space, 24, seed=2, method="uhe").study
 
 
 def by_random(space: dict[str, Any], value: Callable[..., float], n: int, direction: Any = "minimize") -> Study:

@@ -157,6 +157,26 @@ def test_a_second_call_computes_nothing(tiny: Reproduction, monkeypatch: pytest.
     assert again.draw("fig6").exists()
 
 
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number and verdict of the full run, worked out again; only the line with date and versions may differ."""
+    results = Path(__file__).parents[1] / "results"
+    if not (results / "reproduction.md").exists():
+        pytest.skip("the full run is not complete: uhebo reproduce all --out results")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the page needs a record that is not there")
+
+    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
+    (tmp_path / "cells").symlink_to(results / "cells")
+    drawn = {name: results / "figures" / f"{name}.png" for name in TARGETS[:7]}
+    write_summary(Reproduction(tmp_path, plan.FULL, jobs=1, progress=False), drawn, "uhebo reproduce all")
+    again, committed = (
+        (folder / "reproduction.md").read_text(encoding="utf-8").partition("## Verdicts")[2]
+        for folder in (tmp_path, results)
+    )
+    assert again == committed
+
+
 @pytest.mark.browser
 def test_the_page_opens_in_a_browser(tiny: Reproduction, tmp_path: Path) -> None:
     with chromium(tmp_path) as driver:
