@@ -1,4 +1,4 @@
-"""Optuna's own test suites for samplers, run on `UHESampler` with 0 and 1 start-up trials."""
+"""Optuna's own test suites for samplers, run on `UHESampler`: its default with 0 and 1 start-up trials, and others."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 
 from uhebo import UHESampler
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "default, 0 start-up": {"n_startup_trials": 0},
+    "default, 1 start-up": {"n_startup_trials": 1},
+    "uhe, 0 start-up": {"n_startup_trials": 0, "method": "uhe"},
+    "map, 1 start-up": {"n_startup_trials": 1, "method": "map"},
+}
 
-@pytest.fixture(params=[0, 1], ids=["0 start-up", "1 start-up"])
-def n_startup_trials(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
 
-
-@pytest.fixture(params=[{}, {"method": "uhe"}, {"method": "map"}], ids=["default", "uhe", "map"])
-def sampler(request: pytest.FixtureRequest, n_startup_trials: int) -> Callable[[], BaseSampler]:
-    options: dict[str, Any] = request.param
-    return partial(UHESampler, n_startup_trials=n_startup_trials, seed=0, **options)
+@pytest.fixture(params=OPTIONS.values(), ids=list(OPTIONS))
+def sampler(request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+    return partial(UHESampler, seed=0, **request.param)
 
 
 class _Sampler:
