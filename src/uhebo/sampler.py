@@ -66,7 +66,8 @@ class UHESampler(BaseSampler):
             method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se".
         deterministic: the objective has no noise, so no point is proposed twice while another one exists.
-        exact: never split the consistent loss into blocks, however many observations there are.
+        exact: never split the consistent loss into blocks, and fit theta for every suggestion, however many
+            observations there are.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
     """
 

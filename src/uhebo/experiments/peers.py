@@ -321,7 +321,8 @@ PACKAGES = {
 
 
 def make_peer(name: str, space: Space, seed: int, trials: int | None = None) -> Peer:
-    """A peer by name. Ours is told how many trials there are to be, as our users are asked to; no other asks for it."""
+    """A peer by name. Ours is told how many trials there are to be, as our users are asked to; of the others only SMAC3
+    takes a number, and stops there without searching differently."""
     if name not in PEERS:
         raise InvalidInputError(f"unknown library {name!r}; choose among {', '.join(PEERS)}")
     if name in OUR_METHODS:
