@@ -1,10 +1,12 @@
 """Suggestions a second against the number of workers, on PostgreSQL and SQLite.
 
-    python -m benchmarks.throughput [--on postgresql sqlite] [--workers 1 2 4 8 16 32] [--methods random uhe]
+    python -m benchmarks.throughput [--on postgresql sqlite] [--workers 1 2 4 8 16 32] [--methods optuna random auto]
 
 Real worker processes on this machine and an objective that takes no time, so that all there is to measure is taking a
 trial, suggesting and storing. Each measurement is a new study that has HISTORY finished trials already; the rate is
-that of the trials stored in `seconds` after all workers have stored their first.
+that of the trials stored in `seconds` after all workers have stored their first. `optuna` is the peer: as many
+processes in Optuna's own `study.optimize` with its RandomSampler, which has no heartbeats, no budget over all workers
+and keeps no unsent results.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from uhebo.worker.storage import open_storage
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
 HISTORY = 50
 START_S = 120.0
+PEER = "optuna"
 
 
 def objective(x: float, y: float, z: float) -> float:
@@ -52,11 +55,25 @@ def start(url: str, method: str, folder: Path, index: int) -> int:
     if child:
         return child
     try:
+        if method == PEER:
+            drive_peer(url, folder / f"{index}.jsonl", index)
+            return 0
         options = Options(heartbeat=5.0, grace=600.0, spool=folder / "unsent", log=folder / f"{index}.jsonl")
         sampler = uhebo.UHESampler(method=method, seed=0)
         uhebo.work(objective, SPACE, 10**6, storage=url, study_name="throughput", sampler=sampler, options=options)
     finally:
         os._exit(0)
+
+
+def drive_peer(url: str, log: Path, seed: int) -> None:
+    sampler = optuna.samplers.RandomSampler(seed=seed)
+    study = optuna.load_study(study_name="throughput", storage=url, sampler=sampler)
+    with log.open("a", buffering=1) as file:
+        study.optimize(
+            lambda trial: objective(**{name: trial.suggest_float(name, *bounds) for name, bounds in SPACE.items()}),
+            n_trials=10**6,
+            callbacks=[lambda _, __: print('"stored"', file=file)],
+        )
 
 
 def stored(folder: Path) -> list[int]:
@@ -87,7 +104,7 @@ def main() -> None:
     parser.add_argument("--on", nargs="+", choices=("postgresql", "sqlite"), default=["postgresql", "sqlite"])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8, 16, 32])
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--methods", nargs="+", default=["random", "uhe"])
+    parser.add_argument("--methods", nargs="+", default=[PEER, "random", "auto"])
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     print(heading(f"Trials a second over all workers, {os.cpu_count()} cores", ("optuna", "sqlalchemy", "psycopg")))
