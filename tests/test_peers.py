@@ -106,10 +106,36 @@ def test_the_board_ranks_and_counts() -> None:
     assert board.record("smac3") == (0, 2, 0)
     assert board.log_regret("camel", "optuna-gp")[0] == pytest.approx(-2.0, abs=0.15)
     head, rows = board_rows(board)
-    assert head[0] == "library"
-    assert rows[-1][0] == "random"
+    assert head[-1] == "random"
+    assert [row[0] for row in rows[2:]] == ["camel", "branin"]
+    assert all(row[-1].endswith(" +") for row in rows[2:])
+    assert not any(row[head.index("smac3")].endswith((" +", " -")) for row in rows[2:])
     worse = Board.of(fabricated({"uhebo": 1e-1, "optuna-gp": 1e-3}))
     assert worse.record("optuna-gp") == (0, 0, 2)
+    assert all(row[1].endswith(" -") for row in board_rows(worse)[1][2:])
+
+
+def test_the_best_score_seen_is_not_endlessly_good() -> None:
+    """Where the optimum is not known a run that has the best value counts with the smallest gap of the others."""
+    scores = {"uhebo": [0.9, 0.9, 0.88], "random": [0.89, 0.85, 0.9]}
+    results = {
+        PeerCell(name, "svc-digits", seed, 1): [{"t": 0, "best": 0.8}, {"t": 1, "best": score}]
+        for name, row in scores.items()
+        for seed, score in enumerate(row)
+    }
+    regret = Board.of(results).regret["svc-digits", "uhebo"]
+    assert regret[:, -1] == pytest.approx([0.01, 0.01, 0.02])
+    assert regret[:, 0] == pytest.approx([0.1, 0.1, 0.1])
+
+
+def test_a_library_that_has_become_slow_is_timed_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETS, "one", ("camel",))
+    monkeypatch.setattr("uhebo.experiments.peer_report.SLOW_S", 0.0)
+    page = compare_peers(
+        "one", (OURS, "random"), seeds=1, budget=1, sizes=(5, 6), jobs=1, folder=tmp_path, progress=False
+    )
+    assert {path.name for path in (tmp_path / "cells" / "clock" / OURS).iterdir()} == {"n00005.jsonl.gz"}
+    assert "n = 6" not in page.with_suffix(".md").read_text()
 
 
 def test_the_two_sets_have_nothing_in_common() -> None:

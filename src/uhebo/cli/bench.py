@@ -16,7 +16,9 @@ def bench(
     libraries: Annotated[str | None, typer.Option(help="Names, separated by commas; default all installed.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each library on each problem.")] = 10,
     budget: Annotated[int, typer.Option(min=1, help="Iterations after 3d uniform points.")] = 50,
-    sizes: Annotated[str, typer.Option(help="Numbers of points at which suggestions are timed.")] = "20,50,100,200,500",
+    sizes: Annotated[str, typer.Option(help="Numbers of points at which suggestions are timed.")] = (
+        "20,50,100,200,500,1000,2000"
+    ),
     jobs: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = -1,
     out: Annotated[Path, typer.Option(help="Folder for records, figure and tables.")] = Path("peers"),
 ) -> None:

@@ -33,20 +33,34 @@ class Board:
 
     @classmethod
     def of(cls, results: Mapping[PeerCell, list[Record]]) -> Board:
-        """Regret against the known optimum, or the best that any library has seen."""
+        """Regret against the known optimum; else against the best that any library has seen, and not below the
+        smallest gap to it (one validation example more or less), or a run that got there would count as endless digits.
+        """
         problems = tuple(dict.fromkeys(cell.problem for cell in results))
         libraries = tuple(dict.fromkeys(cell.library for cell in results))
-        best: dict[str, float] = {}
-        for cell, records in results.items():
-            best[cell.problem] = max(best.get(cell.problem, -np.inf), records[-1]["best"])
+        best = {name: max(r[-1]["best"] for cell, r in results.items() if cell.problem == name) for name in problems}
+        floors = {
+            name: min(
+                (
+                    best[name] - r["best"]
+                    for cell, records in results.items()
+                    if cell.problem == name
+                    for r in records
+                    if best[name] - r["best"] > FLOOR
+                ),
+                default=FLOOR,
+            )
+            for name in problems
+        }
         groups: dict[tuple[str, str], list[Array]] = {}
         for cell in sorted(results, key=lambda c: c.seed):
             records = results[cell]
             optimum = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem)).optimum
             top = best[cell.problem] if optimum is None else optimum
+            floor = floors[cell.problem] if optimum is None else FLOOR
             start = sum(record["t"] == 0 for record in records)
             values = np.array([record["best"] for record in records[start - 1 :]])
-            groups.setdefault((cell.problem, cell.library), []).append(np.maximum(top - values, FLOOR))
+            groups.setdefault((cell.problem, cell.library), []).append(np.maximum(top - values, floor))
         return cls(problems, libraries, {key: np.array(rows) for key, rows in groups.items()})
 
     def ranks(self) -> dict[str, Array]:
@@ -129,15 +143,25 @@ def _progress(board: Board, library: str) -> Array:
 
 
 def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
-    """Table of log10 regret (mean ± s.e.), with mean rank and wins/ties/losses."""
+    """Table of log10 regret (mean ± s.e.), a row a problem, with mean rank and wins/ties/losses; best library first."""
     ranks = board.mean_rank()
-    head = ["library", "mean rank", "uhebo's wins/ties/losses", *board.problems]
-    rows = []
-    for name in sorted(board.libraries, key=lambda n: ranks[n][0]):
-        record = "–" if name == OURS or OURS not in board.libraries else "/".join(map(str, board.record(name)))
-        cells = [_plus_minus(board.log_regret(where, name)) for where in board.problems]
-        rows.append([name, f"{ranks[name][0]:.2f} ± {ranks[name][1]:.2f}", record, *cells])
-    return head, rows
+    libraries = sorted(board.libraries, key=lambda n: ranks[n][0])
+    rivals = [name for name in libraries if name != OURS] if OURS in libraries else []
+    marks = {"win": " +", "tie": "", "loss": " -"}
+    rows = [
+        ["mean rank", *(_plus_minus(ranks[name]) for name in libraries)],
+        [
+            f"wins/ties/losses of {OURS}",
+            *("/".join(map(str, board.record(name))) if name in rivals else "–" for name in libraries),
+        ],
+    ]
+    for where in board.problems:
+        cells = [
+            _plus_minus(board.log_regret(where, name)) + (marks[board.outcome(where, name)] if name in rivals else "")
+            for name in libraries
+        ]
+        rows.append([where, *cells])
+    return ["", *libraries], rows
 
 
 def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]) -> tuple[list[str], list[list[str]]]:
