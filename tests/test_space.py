@@ -131,10 +131,14 @@ def test_stepped_floats_are_the_decimals_the_user_meant() -> None:
     assert space.encode({"x": 3 * 0.1}) == space.encode({"x": 0.3})  # Optuna's own samplers give 0.30000000000000004
 
 
-def test_very_many_steps_stay_on_what_optuna_takes_for_the_grid() -> None:
-    distribution = FloatDistribution(-1e6, 1e6, step=0.01)
+@pytest.mark.parametrize(
+    ("low", "count", "step"),
+    [(-1e6, 2 * 10**8, 0.01), (0.0, 152_354_031, 1e300), (-3e307, 8 * 10**7, 1e300), (-5e-4, 6 * 10**7, 7e-4)],
+)
+def test_very_many_steps_stay_on_what_optuna_takes_for_the_grid(low: float, count: int, step: float) -> None:
+    distribution = quietly(lambda: Float(low, low + count * step, step=step))
     space, rng = SearchSpace.of({"x": distribution}), np.random.default_rng(0)
-    assert all(distribution._contains(space.decode(rng.random(1))["x"]) for _ in range(300))
+    assert all(distribution._contains(space.decode(rng.random(1))["x"]) for _ in range(3000))
 
 
 def test_uniform_rows_are_uniform_values() -> None:

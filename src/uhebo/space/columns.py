@@ -10,11 +10,9 @@ may coincide, but whatever row is decoded, the value is one of the space.
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -22,10 +20,8 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo.gp.domain import Array
-from uhebo.space.declare import key, plain, spacing
-
-_DECIMALS = decimal.Context(prec=40)
-_NEAREST_FIRST = sorted(range(-128, 129), key=abs)
+from uhebo.space.declare import key, plain
+from uhebo.space.stepped import grid_value, spacing
 
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:
@@ -108,15 +104,7 @@ class Grid:
         index = int(self.index(np.array(unit)))
         if isinstance(self.distribution, IntDistribution):
             return self.distribution.low + index * self.distribution.step
-        # With 10^8 values and more, Optuna takes some of its own grid for off it and would replace them: step aside.
-        near = (self._decimal(min(max(index + shift, 0), self.count - 1)) for shift in _NEAREST_FIRST)
-        return next((x for x in near if self.distribution._contains(x)), self._decimal(index))
-
-    def _decimal(self, index: int) -> float:
-        """low + i · step in decimals, as the user wrote them: 0.3, not 0.30000000000000004."""
-        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
-        exact = _DECIMALS.fma(Decimal(index), Decimal(str(step)), Decimal(str(low)))
-        return min(max(float(exact), low), high)
+        return grid_value(self.distribution, index)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,9 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo.errors import InvalidInputError, UheboWarning
+from uhebo.space.stepped import is_too_fine
 
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
-_FINEST = 2**24
-"""Doubles a step must span: below about so many, Optuna takes most values of its own grid for off it."""
 _NAN = object()
 
 
@@ -94,7 +92,7 @@ def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, fl
             raise InvalidInputError(f"{name}={number}, expected a finite double; choose a bound that makes sense")
     low, high, step = float(low), float(high), None if step is None else float(step)
     _check_range(low, high, log, step)
-    if step is not None and (math.isinf(high - low) or (low < high and step < _FINEST * spacing(low, high))):
+    if step is not None and is_too_fine(low, high, step):
         raise InvalidInputError(f"step={step} is too fine for doubles in [{low}, {high}]; use a larger one, or none")
     return low, high, step
 
@@ -159,8 +157,3 @@ def plain(value: Any) -> Any:
 def key(choice: Any) -> Any:
     """What finds a choice in a dict: itself, but NaN, which is not equal to itself, by a stand-in."""
     return _NAN if isinstance(choice, float) and choice != choice else choice
-
-
-def spacing(low: float, high: float) -> float:
-    """Distance of neighbouring doubles at the larger end of [low, high]."""
-    return math.ulp(max(abs(low), abs(high)))
