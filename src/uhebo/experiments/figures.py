@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def ablation_panels(
             at = np.arange(len(timed)) + 0.27 * (i - 1)
             bars.bar(at, heights, 0.25, yerr=spread, color=colour, label=label, error_kw={"lw": 0.8})
         bars.set(yscale="log", ylabel="CPU s for suggestions, a run", title="running time")
-        bars.set_xticks(range(len(timed)), [TITLES[name].replace(", ", ",\n") for name in timed])
+        bars.set_xticks(range(len(timed)), [fill(TITLES[name], 10) for name in timed])
         handles, labels = axes[0][0].get_legend_handles_labels()
         more, names = bars.get_legend_handles_labels()
         figure.legend([*handles, *more], [*labels, *(f"time: {n}" for n in names)], loc="outside lower center", ncols=6)

@@ -149,8 +149,10 @@ class Reproduction:
 
     @cached_property
     def seconds(self) -> dict[tuple[str, str], Array]:
-        """CPU seconds a run spent on suggestions."""
-        return {key: curve.seconds for key, curve in self.regrets.items()}
+        """CPU seconds a run spent on suggestions, on the problems whose running time is shown."""
+        timed = replace(self.scale, real=tuple(name for name in self.scale.real if name in TIMED))
+        results = {**self.synthetic, **self._run(plan.real(timed), "timed problems")}
+        return {key: curve.seconds for key, curve in curves(results, results).items()}
 
     def draw(self, target: str) -> Path:
         """One figure, as PNG and PDF; returns the PNG."""
