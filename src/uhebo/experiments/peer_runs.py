@@ -82,8 +82,15 @@ def drive(peer: Peer, case: Problem, seed: int, trials: int) -> list[Record]:
         peer.tell(params, value)
         seconds += time.process_time() - start
         best = max(best, true)
-        records.append({"t": max(0, i + 1 - len(design)), "params": params, "best": best, "seconds": round(seconds, 6)})
+        records.append(
+            {"t": max(0, i + 1 - len(design)), "params": _short(params), "best": best, "seconds": round(seconds, 6)}
+        )
     return records
+
+
+def _short(params: Params) -> Params:
+    """Six digits: there are thousands of runs, and no figure is worked out from these."""
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in params.items()}
 
 
 @single_threaded
