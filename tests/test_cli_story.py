@@ -77,7 +77,9 @@ def test_ctrl_c(tmp_path: Path) -> None:
     script.write_text('#!/bin/sh\nif [ "$UHEBO_TRIAL" = 2 ]; then echo $$ > pid; sleep 60; fi\necho 1.5\n')
     script.chmod(0o755)
     args = ["optimize", "--param", "x=float:0:1", "--json", "--", "./train.sh"]
-    command = [sys.executable, "-m", "uhebo.cli", *args]
+    # A shell that starts the tests in the background makes everything below it ignore Ctrl-C.
+    listening = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [sys.executable, "-c", listening + "runpy.run_module('uhebo.cli', run_name='__main__')", *args]
     with subprocess.Popen(command, cwd=tmp_path, env=_environment(), stdout=-1, stderr=-1, text=True) as process:
         try:
             until = time.monotonic() + 60

@@ -21,7 +21,7 @@ LOOK: dict[str, tuple[str, str, Any]] = {
     "random": ("Random", "#666666", ":"),
     "ra": ("RA-BO", "#009E73", "--"),
     "random-exp3": ("Random+EXP3", "#CC79A7", "-."),
-    "mle": ("MLE", "#D55E00", ":"),
+    "mle": ("MLE", "#882255", ":"),
     "consistent": ("consistent", "#0072B2", "-"),
     "thinned": ("thinned", "#56B4E9", (0, (3, 1))),
 }
