@@ -1,4 +1,5 @@
-"""Hooks of the documentation build: formulas become MathML, and pages that are still to be written leave the menu.
+"""Hooks of the documentation build: formulas become MathML, figures under results/ come along, and pages that are still
+to be written leave the menu.
 
 MathML needs no script and no network, and every current browser draws it; for brackets and roots that grow it wants a
 font with a table for mathematics, which not every system has. STIX Two Math comes with the package ziamath; the part
@@ -17,8 +18,13 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
 FONT = Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
+
+RESULTS = Path(__file__).parents[2] / "results"
+RESULT_FIGURE = re.compile(r"\]\(\.\./results/([\w./-]+\.png)\)")
+"""As a page in docs/ links it, so that it also shows where the repository is read."""
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -32,6 +38,18 @@ def on_page_content(content: str, **_: Any) -> str:
         return f'<div class="formula" tabindex="0">{drawn}</div>' if display == "block" else drawn
 
     return FORMULA.sub(mathml, content)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Figures that experiments left under results/ belong to the site."""
+    for path in sorted(RESULTS.rglob("*.png")):
+        target = f"results/{path.relative_to(RESULTS).as_posix()}"
+        files.append(File.generated(config, target, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    return RESULT_FIGURE.sub(r"](results/\1)", markdown)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
