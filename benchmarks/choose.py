@@ -52,7 +52,10 @@ def read_run(path: Path) -> Run | None:
     if lines is None:
         return None
     cell, records = lines[0], [line for line in lines[1:-1] if line.get("t", 0) >= 1]
-    if not records or cell["problem"].startswith("gp-"):  # each seed has a sample path, and an optimum, of its own
+    if not records or "problem" not in cell:  # what was worked out from runs is kept beside them
+        return None
+    # On sample paths each seed has an optimum of its own; other readings of the paper have a page of their own.
+    if cell["problem"].startswith("gp-") or label(cell) != cell["method"]:
         return None
     by_model = [record for record in records if record.get("role") == "model"] or records
     return Run(
