@@ -17,8 +17,9 @@ from uhebo.experiments.cells import Cell, Record
 from uhebo.experiments.classics import FAMILIES
 from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
 from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
-from uhebo.experiments.peers import PEERS, Relaxed, make_peer
+from uhebo.experiments.peers import PEERS, make_peer
 from uhebo.experiments.ranking import OURS, Board, board_rows
+from uhebo.experiments.relaxed import Relaxed
 from uhebo.experiments.runner import run_cell
 from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
 

@@ -317,9 +317,10 @@ def test_without_plotly_the_error_says_what_to_install(monkeypatch: pytest.Monke
     def missing(name: str) -> types.ModuleType:
         raise ImportError(name)
 
+    study = two_floats()
     monkeypatch.setattr("uhebo.report.files.importlib.import_module", missing)
     with pytest.raises(MissingExtraError, match=re.escape("pip install 'uhebo[plot]'")) as caught:
-        figures(two_floats())
+        figures(study)
     assert isinstance(caught.value, UheboError)
 
 

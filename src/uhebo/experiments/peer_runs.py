@@ -13,8 +13,9 @@ import numpy as np
 from uhebo._version import __version__
 from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
-from uhebo.experiments.peers import PACKAGES, Params, Peer, Relaxed, make_peer
+from uhebo.experiments.peers import PACKAGES, Peer, make_peer
 from uhebo.experiments.problems import Problem
+from uhebo.experiments.relaxed import Params, Relaxed
 from uhebo.experiments.runner import NOISE_STREAM
 from uhebo.experiments.sets import FIDELITIES
 from uhebo.sampler import INITIAL_PER_DIMENSION

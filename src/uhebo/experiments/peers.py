@@ -10,21 +10,19 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from uhebo.errors import InvalidInputError, UheboError
+from uhebo.experiments.relaxed import Params, Relaxed, Space
 from uhebo.gp.domain import Array
 from uhebo.sampler import UHESampler
 from uhebo.strategy import Strategy
-
-Space = Mapping[str, BaseDistribution]
-Params = dict[str, Any]
 
 
 class Peer(Protocol):
@@ -202,52 +200,6 @@ class Smac:
             config = package("ConfigSpace").Configuration(self._configspace, values=values)
             info = history.TrialInfo(config, seed=0)
         self._facade.tell(info, history.TrialValue(cost=-float(value)), save=False)
-
-
-class Relaxed:
-    """A space as a unit cube: an axis a number (on its logarithm where it is logarithmic), an axis a choice."""
-
-    def __init__(self, space: Space) -> None:
-        self._space = dict(space)
-        self.width = sum(_axes(d) for d in self._space.values())
-
-    def encode(self, params: Params) -> Array:
-        parts: list[float] = []
-        for name, distribution in self._space.items():
-            if isinstance(distribution, CategoricalDistribution):
-                parts += [float(choice == params[name]) for choice in distribution.choices]
-            else:
-                low, high, value = _scaled(distribution, params[name])
-                parts.append((value - low) / (high - low))
-        return np.array(parts, dtype=np.float64)
-
-    def decode(self, row: Array) -> Params:
-        params: Params = {}
-        at = 0
-        for name, distribution in self._space.items():
-            axes = _axes(distribution)
-            part = np.clip(row[at : at + axes], 0.0, 1.0)
-            at += axes
-            if isinstance(distribution, CategoricalDistribution):
-                params[name] = distribution.choices[int(np.argmax(part))]
-                continue
-            low, high, _ = _scaled(distribution, distribution.low)  # type: ignore[attr-defined]
-            value = low + float(part[0]) * (high - low)
-            value = float(np.exp(value)) if distribution.log else value  # type: ignore[attr-defined]
-            value = min(max(value, distribution.low), distribution.high)  # type: ignore[attr-defined]
-            params[name] = round(value) if isinstance(distribution, IntDistribution) else value
-        return params
-
-
-def _axes(distribution: BaseDistribution) -> int:
-    return len(distribution.choices) if isinstance(distribution, CategoricalDistribution) else 1
-
-
-def _scaled(distribution: Any, value: float) -> tuple[float, float, float]:
-    """Low, high and value on the scale the axis is linear in."""
-    triple = np.array([distribution.low, distribution.high, value], dtype=np.float64)
-    low, high, at = np.log(triple) if distribution.log else triple
-    return float(low), float(high), float(at)
 
 
 def _skopt_dimension(spaces: Any, distribution: Any) -> Any:
