@@ -260,6 +260,8 @@ OTHERS: dict[str, Callable[[Space, int], Peer]] = {
 }
 """Name -> maker of an optimiser for a space and a seed."""
 PEERS = (*OUR_METHODS, *OTHERS)
+GAUSSIAN_PROCESSES = ("optuna-gp", "botorch-logei", "botorch-qlognei", "bayes-opt", "scikit-optimize", "smac3")
+"""Those of the others that have the same kind of model as ours."""
 PACKAGES = {
     "uhebo": "uhebo",
     "optuna": "optuna",

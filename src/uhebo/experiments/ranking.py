@@ -12,6 +12,7 @@ from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
 from uhebo.experiments.paired import FEWEST, compare
 from uhebo.experiments.peer_runs import ClockCell, PeerCell
+from uhebo.experiments.peers import GAUSSIAN_PROCESSES
 from uhebo.experiments.sets import FIDELITIES
 from uhebo.experiments.style import pyplot, save
 from uhebo.gp.domain import Array
@@ -165,7 +166,7 @@ def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
 
 
 def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Table of CPU seconds for ask + tell."""
+    """Table of CPU seconds for ask + tell; the last row compares ours with the fastest other Gaussian process."""
     sizes = sorted({cell.points for cell in clock})
     seconds = {(cell.library, cell.points): records[0]["seconds"] for cell, records in clock.items()}
     rows = [
@@ -173,7 +174,14 @@ def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]
         for name in libraries
         if any((name, n) in seconds for n in sizes)
     ]
+    if any(name == OURS for name, _ in seconds):
+        rows.append([f"fastest other GP / {OURS}", *(_times_faster(seconds, n) for n in sizes)])
     return ["library", *(f"n = {n}" for n in sizes)], rows
+
+
+def _times_faster(seconds: Mapping[tuple[str, int], float], n: int) -> str:
+    others = [seconds[name, n] for name in GAUSSIAN_PROCESSES if (name, n) in seconds]
+    return f"{min(others) / seconds[OURS, n]:.1f}×" if others and (OURS, n) in seconds else "–"
 
 
 def _plus_minus(pair: tuple[float, float]) -> str:
