@@ -34,7 +34,7 @@ TITLES = {
     "lr-vehicle": "LR, Vehicle",
     "xgboost-australian": "XGBoost, Australian",
     "xgboost-kc1": "XGBoost, KC1",
-    "rf-wilt": "Random forest, Wilt",
+    "rf-wilt": "Forest, Wilt",
 }
 NARROW = 8.0
 PARAMETERS: dict[str, Any] = {
