@@ -66,7 +66,10 @@ def initial_design(case: Problem, seed: int) -> list[Params]:
 
 @single_threaded
 def run_peer(cell: PeerCell) -> list[Record]:
-    """One record an evaluation: the noise-free best so far, and CPU seconds of ask + tell."""
+    """One record an evaluation: the noise-free best so far, and CPU seconds of ask + tell.
+
+    Not the points: there are thousands of runs, and points would be most of their size.
+    """
     case = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem))
     trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
     records = drive(make_peer(cell.library, case.space, cell.seed, trials), case, cell.seed, trials)
@@ -91,15 +94,8 @@ def drive(peer: Peer, case: Problem, seed: int, trials: int) -> list[Record]:
         peer.tell(params, value)
         seconds += time.process_time() - start
         best = max(best, true)
-        records.append(
-            {"t": max(0, i + 1 - len(design)), "params": _short(params), "best": best, "seconds": round(seconds, 6)}
-        )
+        records.append({"t": max(0, i + 1 - len(design)), "best": best, "seconds": round(seconds, 6)})
     return records
-
-
-def _short(params: Params) -> Params:
-    """Six digits: there are thousands of runs, and no figure is worked out from these."""
-    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in params.items()}
 
 
 @single_threaded
