@@ -69,10 +69,10 @@ def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out:
     that are not what their name says (a study is open to others) are dropped, and that is said once.
     """
     trials = [t for t in study.get_trials(deepcopy=False) if t.number != leave_out and t.state != TrialState.WAITING]
-    inside = space.contains_many([trial.params for trial in trials])
-    rows = iter(space.encode_many([trial.params for trial, use in zip(trials, inside, strict=True) if use]))
+    encoded, inside = space.encode_inside([trial.params for trial in trials])
+    rows = iter(encoded)
     read, damaged = [], []
-    for trial, use, value in zip(trials, inside, oriented_values(study, trials), strict=True):
+    for trial, use, value in zip(trials, inside.tolist(), oriented_values(study, trials), strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
         damaged += [(trial.number, bad)] if bad else []

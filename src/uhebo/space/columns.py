@@ -26,6 +26,9 @@ from uhebo.space.stepped import grid_value, spacing
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:
     """The values as doubles; NaN for what is no number in [low, high]."""
+    if set(map(type, values)) == {float}:  # nearly always, and ten times faster
+        numbers = np.array(values)
+        return np.where((low <= numbers) & (numbers <= high), numbers, math.nan)
     inside = (float(v) if isinstance(v, (int, float)) and low <= v <= high else math.nan for v in map(plain, values))
     return np.fromiter(inside, dtype=np.float64, count=len(values))
 

@@ -81,11 +81,17 @@ class SearchSpace:
 
     def contains_many(self, params: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
         """`contains` for many points, shape (n,)."""
-        inside = np.ones(len(params), dtype=np.bool_)
-        columns = self.columns | {name: Choices((value,)) for name, value in self.constants.items()}
-        for name, column in columns.items():
-            inside &= ~np.isnan(column.encode([point.get(name, MISSING) for point in params]))
-        return inside
+        return self.encode_inside(params)[1]
+
+    def encode_inside(self, params: Sequence[Mapping[str, Any]]) -> tuple[Array, NDArray[np.bool_]]:
+        """The rows of the points that the space contains, and which of all these are, shape (n,)."""
+        rows = np.empty((len(params), len(self.columns)))
+        for j, (name, column) in enumerate(self.columns.items()):
+            rows[:, j] = column.encode([point.get(name, MISSING) for point in params])
+        inside = np.asarray(~np.isnan(rows).any(axis=1))
+        for name, value in self.constants.items():
+            inside &= ~np.isnan(Choices((value,)).encode([point.get(name, MISSING) for point in params]))
+        return rows[inside], inside
 
     def decode(self, row: ArrayLike) -> dict[str, Any]:
         """The point that owns a row (d,), constants included, in plain Python values; entries are clipped."""
