@@ -23,6 +23,7 @@ from benchmarks.common import table
 from uhebo.errors import UheboError
 from uhebo.experiments import problem
 from uhebo.experiments.cells import Record, read_lines
+from uhebo.experiments.plan import H1_READINGS
 from uhebo.strategy import METHODS
 
 LEAST_SEEDS = 10
@@ -55,7 +56,7 @@ def read_run(path: Path) -> Run | None:
     if not records or "problem" not in cell:  # what was worked out from runs is kept beside them
         return None
     # On sample paths each seed has an optimum of its own; other readings of the paper have a page of their own.
-    if cell["problem"].startswith("gp-") or label(cell) != cell["method"]:
+    if cell["problem"].startswith("gp-") or cell["problem"] in H1_READINGS or label(cell) != cell["method"]:
         return None
     by_model = [record for record in records if record.get("role") == "model"] or records
     return Run(

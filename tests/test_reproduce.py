@@ -16,7 +16,7 @@ from uhebo.cli.app import app
 from uhebo.errors import InvalidInputError
 from uhebo.experiments import plan
 from uhebo.experiments.cells import Cell
-from uhebo.experiments.claims import compared, judge, rate_claim, surrogate_claim, time_claim
+from uhebo.experiments.claims import compared, judge, judge_most, rate_claim, surrogate_claim, time_claim
 from uhebo.experiments.curves import curves
 from uhebo.experiments.paired import compare
 from uhebo.experiments.reproduce import TARGETS, Reproduction, sized
@@ -91,6 +91,25 @@ def test_c8_is_about_the_slope(power: float, verdict: str) -> None:
     found = re.search(r"n\^(-\d\.\d+)", claim.reason)
     assert found is not None
     assert float(found[1]) == pytest.approx(power, abs=0.1)
+
+
+def test_c8_is_open_where_the_interval_reaches_both_the_rate_and_no_fall_at_all() -> None:
+    sizes = (10, 20, 40, 80)
+    errors = np.exp(2.0 * np.random.default_rng(1).standard_normal((8, len(sizes))))
+    claim = rate_claim(sizes, errors * np.array(sizes, dtype=float) ** -0.3)
+    assert claim.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "verdict"),
+    [(5, 1, "reproduced"), (1, 4, "not reproduced"), (2, 3, "undecided"), (4, 0, "undecided")],
+)
+def test_c2_is_about_more_than_half(better: int, worse: int, verdict: str) -> None:
+    """Of eight comparisons; the others show nothing."""
+    levels = [2.0] * better + [0.5] * worse + [1.0] * (8 - better - worse)
+    values = {("h1", "uhe"): sample(1.0)} | {("h1", str(i)): sample(level) for i, level in enumerate(levels)}
+    claim = judge_most("C2", "", compared(values, ["h1"], [str(i) for i in range(8)]))
+    assert claim.verdict == verdict, claim.reason
 
 
 def test_regret_is_against_the_optimum_or_the_best_that_was_seen() -> None:

@@ -125,7 +125,12 @@ def theta_panels(errors: Errors, sizes: Sequence[int], folder: Path) -> Path:
             start = float(np.median([errors[source, e].mean(axis=0)[0] for e in estimators]))
             line = start * (np.asarray(sizes, dtype=np.float64) / sizes[0]) ** -0.5
             axis.plot(sizes, line, color="black", lw=0.9, ls=(0, (1, 1)), label="slope of $n^{-1/2}$")
-            axis.set(title=f"data from {source}", xlabel="observations n", xscale="log", yscale="log")
+            axis.set(
+                title="i.i.d. data" if source == "i.i.d." else f"data from {source}",
+                xlabel="observations n",
+                xscale="log",
+                yscale="log",
+            )
             axis.set_xticks(sizes, [str(n) for n in sizes])
             axis.minorticks_off()
         axes[0][0].set_ylabel("error of log lengthscales (r.m.s.)")
@@ -145,7 +150,7 @@ def long_panel(regrets: Regrets, problem: str, dimension: int, folder: Path) -> 
         bound = np.array([regret_bound_shape(float(t), dimension) for t in steps])
         label = "shape of the bound for UHE-BO"
         axis.plot(steps, bound * mean[steps[0]] / bound[0], color="black", ls=(0, (1, 1)), lw=1.0, label=label)
-        axis.set(xscale="log", yscale="log", xlim=(1, len(mean) - 1), xlabel="T", ylabel="simple regret")
+        axis.set(xscale="log", yscale="log", xlim=(1, len(mean) - 1), xlabel="iteration t", ylabel="simple regret")
         axis.set_title("sample paths of a known GP in 2-D")
         axis.legend(loc="lower left")
         return save(figure, folder, "fig7")

@@ -59,15 +59,15 @@ def posterior_of_a_lengthscale(results: Mapping[Cell, list[Record]], folder: Pat
             density = lengthscale_density(points, values, lengthscales)
             axis.plot(lengthscales, density, color=colour)
             axis.fill_between(lengthscales, density, color=colour, alpha=0.15, lw=0)
-            axis.axvline(truth, color="black", lw=1.0, ls=":", label="true lengthscale")
+            axis.axvline(truth, ymax=0.75, color="black", lw=1.0, ls=":", label="true lengthscale")
             peak = float(lengthscales[int(np.argmax(density))])
-            axis.axvline(peak, color=colour, lw=1.0, ls="--", label="most probable")
+            axis.axvline(peak, ymax=0.75, color=colour, lw=1.0, ls="--", label="most probable")
             axis.set(
                 title=f"{len(values)} points {label}", xlabel="lengthscale", ylabel="posterior density", xscale="log"
             )
             axis.set_xticks([0.01, 0.03, 0.1, 0.3], ["0.01", "0.03", "0.1", "0.3"])
             axis.minorticks_off()
-            axis.set_ylim(0, None)
+            axis.set_ylim(0, 1.35 * float(density.max()))  # the legend has the room above
             axis.legend(loc="upper left", fontsize=6.5)
         axes[0][0].set(title="the data of a search", xlabel="x", ylabel="f(x)")
         axes[0][0].legend(loc="best", fontsize=6.5)
@@ -83,7 +83,7 @@ def surrogate_snapshots(
     space = SearchSpace.of(dict(case.space))
     unit = unit_grid(2, SNAPSHOT_SIDE)
     truth = case.rows(unit).reshape(SNAPSHOT_SIDE, SNAPSHOT_SIDE).T
-    low, high = float(truth.min()), float(truth.max())
+    low, high = float(truth.min()), float(truth.max() if case.optimum is None else case.optimum)
     look = {"origin": "lower", "extent": (0, 1, 0, 1), "vmin": low, "vmax": high, "cmap": "cividis"}
     with pyplot() as new_figure:
         columns = 1 + len(iterations)

@@ -25,6 +25,9 @@ class Effect:
     high: float
     p: float
     seeds: int
+    ahead: int
+    """Seeds on which ours is the smaller."""
+    behind: int
 
     @property
     def outcome(self) -> Outcome:
@@ -38,7 +41,8 @@ def compare(ours: Array, theirs: Array) -> Effect:
     """Effect of `theirs - ours`, both to be small: positive where we are better."""
     difference = np.asarray(theirs, dtype=np.float64) - np.asarray(ours, dtype=np.float64)
     low, high = interval(difference)
-    return Effect(float(difference.mean()), low, high, _wilcoxon(difference), len(difference))
+    ahead, behind = int((difference > 0.0).sum()), int((difference < 0.0).sum())
+    return Effect(float(difference.mean()), low, high, _wilcoxon(difference), len(difference), ahead, behind)
 
 
 def interval(sample: Array) -> tuple[float, float]:

@@ -30,6 +30,8 @@ VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
     "β = √1.96": (("beta", 1.4),),
 }
 """Other readings of the paper, as options of the sampler."""
+H1_READINGS = {"h1-100": "h1 on the box ±100", "h1-outside": "h1 with the +1 outside the root"}
+"""Other readings of h1: problem -> what is read otherwise."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,13 @@ def long_runs(scale: Scale) -> list[Cell]:
 
 def variants(scale: Scale) -> list[Cell]:
     """Other readings of the paper: UHE-BO, and the MAP baseline where the reading concerns it too."""
-    return [
+    otherwise_h1 = [
+        cell(problem, method, seed, scale.synthetic_budget)
+        for seed in range(scale.seeds)
+        for problem in H1_READINGS
+        for method in ("uhe", "map")
+    ]
+    return otherwise_h1 + [
         cell(problem, method, seed, scale.synthetic_budget, **dict(VARIANTS[name]))
         for name in scale.variants
         for seed in range(scale.seeds)

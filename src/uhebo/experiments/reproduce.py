@@ -93,6 +93,11 @@ class Reproduction:
             options = plan.VARIANTS[name]
             cells = [cell for cell in results if set(options) <= set(cell.options)]
             groups[name] = curves(results, cells)
+        for other, name in plan.H1_READINGS.items():
+            groups[name] = {
+                ("h1", method): found
+                for (where, method), found in curves(results, [c for c in results if c.problem == other]).items()
+            }
         return groups
 
     @cached_property
@@ -196,7 +201,7 @@ class Reproduction:
         rows = []
         as_read = {"as in this reproduction": self.regrets}
         for name, regrets in {**as_read, **self.variant_regrets}.items():
-            for where in plan.SYNTHETIC:
+            for where in (name for name in plan.SYNTHETIC if (name, "uhe") in regrets):
                 rival = regrets.get((where, "map"), self.regrets[where, "map"])
                 pair = {(where, "uhe"): regrets[where, "uhe"].final, (where, "map"): rival.final}
                 outcome = compared(pair, [where], ["map"])[0].effect.outcome
