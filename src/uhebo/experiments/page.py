@@ -44,10 +44,12 @@ class Page:
         self._markdown.append(text)
         self._html.append(f"<p>{_inline(text)}</p>")
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Cells that are verdicts are coloured in HTML."""
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], section: str = "") -> None:
+        """Cells that are verdicts are coloured in HTML; under the name of a section other Markdown can take it in."""
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, *rows)]
         lines.insert(1, "|" + " --- |" * len(head))
+        if section:
+            lines = [f"<!-- --8<-- [start:{section}] -->", "", *lines, "", f"<!-- --8<-- [end:{section}] -->"]
         self._markdown.append("\n".join(lines))
         top = "".join(f"<th>{_inline(cell)}</th>" for cell in head)
         body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)

@@ -95,13 +95,13 @@ def compare_peers(
         f"smallest gap seen). A + marks a problem on which {OURS} is better than the library, a - one on which it is "
         "worse: Wilcoxon's test on log regret paired by seed, 5 %, not corrected for the number of tests."
     )
-    page.table(*board_rows(board))
+    page.table(*board_rows(board), section="regret")
     page.heading("CPU seconds for ask + tell with n points told (Hartmann6)")
     page.text(
         "Median of three in a row on each of four sets of points (on one set from "
         f"{MANY_POINTS:,} points on). Not timed with more points: a library that took more than {SLOW_S:g} s."
     )
-    page.table(*clock_rows(clock, libraries))
+    page.table(*clock_rows(clock, libraries), section="seconds")
     if OURS not in libraries:
         page.text(f"`{OURS}` itself was not among the libraries compared.")
     return page.write(folder, "peers")
