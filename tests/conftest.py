@@ -52,6 +52,16 @@ def postgres() -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture
+def records_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiments may be read and not run."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a record that is needed is not there")
+
+    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
+
+
 @pytest.fixture(autouse=True)
 def quiet_optuna() -> Iterator[None]:
     """No line a trial; whatever a test does to the level is undone."""

@@ -148,16 +148,12 @@ def test_the_clock_says_how_much_faster_than_the_fastest_gaussian_process() -> N
     assert rows[-1] == ["fastest other GP / uhebo", "10.0×", "–"]
 
 
-def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("records_only")
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -> None:
     """Every table of the comparison on `reporting`, worked out again."""
     results = Path(__file__).parents[1] / "results" / "peers"
     if not (results / "peers.md").exists():
         pytest.skip("the comparison is not complete: uhebo bench peers --set reporting --out results/peers")
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("the page needs a record that is not there")
-
-    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
     (tmp_path / "cells").symlink_to(results / "cells")
     sizes = (20, 50, 100, 200, 500, 1000, 2000)
     compare_peers("reporting", PEERS, seeds=10, budget=50, sizes=sizes, jobs=1, folder=tmp_path, progress=False)

@@ -166,26 +166,17 @@ def test_the_page_has_seven_figures_and_eight_verdicts(tiny: Reproduction) -> No
         assert (tiny.folder / f"figures/fig{i}.pdf").read_bytes()[:4] == b"%PDF"
 
 
-def test_a_second_call_computes_nothing(tiny: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
+@pytest.mark.usefixtures("records_only")
+def test_a_second_call_computes_nothing(tiny: Reproduction) -> None:
     again = Reproduction(tiny.folder, tiny.scale, jobs=1, progress=False)
     assert again.claims == tiny.claims
     assert again.draw("fig6").exists()
 
 
-def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("records_only")
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -> None:
     """Every number and verdict of the full run, worked out again; only the line with date and versions may differ."""
     results = Path(__file__).parents[1] / "results"
-    if not (results / "reproduction.md").exists():
-        pytest.skip("the full run is not complete: uhebo reproduce all --out results")
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("the page needs a record that is not there")
-
-    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
     (tmp_path / "cells").symlink_to(results / "cells")
     drawn = {name: results / "figures" / f"{name}.png" for name in TARGETS[:7]}
     write_summary(Reproduction(tmp_path, plan.FULL, jobs=1, progress=False), drawn, "uhebo reproduce all")
