@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo.gp.domain import Array
 
@@ -41,10 +41,11 @@ class Relaxed:
             if isinstance(distribution, CategoricalDistribution):
                 params[name] = distribution.choices[int(np.argmax(part))]
                 continue
-            low, high, _ = _scaled(distribution, distribution.low)  # type: ignore[attr-defined]
+            assert isinstance(distribution, (FloatDistribution, IntDistribution))  # all that Optuna has
+            low, high, _ = _scaled(distribution, distribution.low)
             value = low + float(part[0]) * (high - low)
-            value = float(np.exp(value)) if distribution.log else value  # type: ignore[attr-defined]
-            value = min(max(value, distribution.low), distribution.high)  # type: ignore[attr-defined]
+            value = float(np.exp(value)) if distribution.log else value
+            value = min(max(value, distribution.low), distribution.high)
             params[name] = round(value) if isinstance(distribution, IntDistribution) else value
         return params
 
