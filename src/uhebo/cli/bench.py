@@ -32,12 +32,16 @@ def bench(
     """
     from uhebo.errors import InvalidInputError
     from uhebo.experiments.peer_report import compare_peers, installed, positive_sizes
+    from uhebo.experiments.peers import PEERS
 
     if what != "peers":
         raise InvalidInputError(f"unknown comparison {what!r}; there is `uhebo bench peers`")
     if jobs == 0 or jobs < -1:
         raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one a core")
     chosen = installed() if libraries is None else tuple(name.strip() for name in libraries.split(","))
+    missing = [name for name in PEERS if name not in chosen]
+    if libraries is None and missing:
+        say(f"left out, because not installed (pip install 'uhebo[peers]'): {', '.join(missing)}")
     page = compare_peers(
         problems, chosen, seeds=seeds, budget=budget, sizes=positive_sizes(sizes), jobs=jobs, folder=out
     )

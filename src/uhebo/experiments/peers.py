@@ -1,8 +1,10 @@
 """Other optimisers behind two calls, `ask` and `tell`, so that one harness drives them all; larger is better.
 
 Each runs at its defaults with its own random start switched off: the initial design, 3d uniform points by seed, is told
-to all of them. Where a library has no integers or categories (BoTorch, bayesian-optimization), the space is relaxed to
-the unit cube: integers and logarithms along one axis, a category as one axis a choice, and back by rounding.
+to all of them. For BoTorch and bayesian-optimization the space is relaxed to the unit cube: integers and logarithms
+along one axis, a category as one axis a choice, and back by rounding. (BoTorch's SingleTaskGP knows real numbers alone;
+its mixed models are not used. bayesian-optimization calls its own integers and categories experimental, and would put
+raw integers beside unit intervals under its one lengthscale.)
 """
 
 from __future__ import annotations
@@ -222,11 +224,12 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _optuna(name: str) -> Callable[[int, optuna.Study], Any]:
+def _optuna(name: str, *, deterministic: bool = False) -> Callable[[int, optuna.Study], Any]:
     def make(seed: int, study: optuna.Study) -> Any:
         samplers = optuna.samplers
         if name == "gp":
-            return samplers.GPSampler(seed=seed, n_startup_trials=1)
+            package("torch").set_num_threads(1)  # loaded only here, so no limit set before holds for it
+            return samplers.GPSampler(seed=seed, n_startup_trials=1, deterministic_objective=deterministic)
         if name == "tpe":
             return samplers.TPESampler(seed=seed, n_startup_trials=1)
         numbers = {k: v for k, v in study.best_params.items() if not isinstance(v, (str, bool))}
@@ -245,10 +248,13 @@ def our_sampler(method: str | Strategy, trials: int | None) -> Callable[[int, op
     return make
 
 
-OUR_METHODS = {"uhebo": "auto", "uhebo-uhe": "uhe", "uhebo-map": "map"}
+OUR_METHODS = {"uhebo": "auto", "uhebo-open": "auto", "uhebo-uhe": "uhe", "uhebo-map": "map"}
 """Name -> method of ours."""
+OPEN_ENDED = "uhebo-open"
+"""Of ours, the one that is not told how many trials there are to be."""
 OTHERS: dict[str, Callable[[Space, int], Peer]] = {
     "optuna-gp": lambda space, seed: OptunaPeer(space, seed, _optuna("gp")),
+    "optuna-gp-det": lambda space, seed: OptunaPeer(space, seed, _optuna("gp", deterministic=True)),
     "optuna-tpe": lambda space, seed: OptunaPeer(space, seed, _optuna("tpe")),
     "optuna-cma": lambda space, seed: OptunaPeer(space, seed, _optuna("cma")),
     "botorch-logei": lambda space, seed: BoTorch(space, seed, "logei"),
@@ -259,8 +265,18 @@ OTHERS: dict[str, Callable[[Space, int], Peer]] = {
     "random": Random,
 }
 """Name -> maker of an optimiser for a space and a seed."""
+WITH_NOISE = {"optuna-gp-det": "optuna-gp"}
+"""Who is meant for exact values -> who takes its place where the objective is noisy."""
 PEERS = (*OUR_METHODS, *OTHERS)
-GAUSSIAN_PROCESSES = ("optuna-gp", "botorch-logei", "botorch-qlognei", "bayes-opt", "scikit-optimize", "smac3")
+GAUSSIAN_PROCESSES = (
+    "optuna-gp",
+    "optuna-gp-det",
+    "botorch-logei",
+    "botorch-qlognei",
+    "bayes-opt",
+    "scikit-optimize",
+    "smac3",
+)
 """Those of the others that have the same kind of model as ours."""
 PACKAGES = {
     "uhebo": "uhebo",
@@ -274,11 +290,11 @@ PACKAGES = {
 """First part of a peer's name -> the package whose version is recorded."""
 
 
-def make_peer(name: str, space: Space, seed: int, trials: int | None = None) -> Peer:
-    """A peer by name. Ours is told how many trials there are to be, as our users are asked to; of the others only SMAC3
-    takes a number, and stops there without searching differently."""
+def make_peer(name: str, space: Space, seed: int, trials: int | None = None, *, noisy: bool = False) -> Peer:
+    """A peer by name. Ours (but `OPEN_ENDED`) is told how many trials there are to be, as our users are asked to; of
+    the others only SMAC3 takes a number, and stops there without searching differently."""
     if name not in PEERS:
         raise InvalidInputError(f"unknown library {name!r}; choose among {', '.join(PEERS)}")
     if name in OUR_METHODS:
-        return OptunaPeer(space, seed, our_sampler(OUR_METHODS[name], trials))
-    return OTHERS[name](space, seed)
+        return OptunaPeer(space, seed, our_sampler(OUR_METHODS[name], None if name == OPEN_ENDED else trials))
+    return OTHERS[WITH_NOISE.get(name, name) if noisy else name](space, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
 from uhebo.experiments.paired import FEWEST, compare
 from uhebo.experiments.peer_runs import ClockCell, PeerCell
-from uhebo.experiments.peers import GAUSSIAN_PROCESSES
+from uhebo.experiments.peers import GAUSSIAN_PROCESSES, OUR_METHODS
 from uhebo.experiments.sets import FIDELITIES
 from uhebo.experiments.style import pyplot, save
 from uhebo.gp.domain import Array
@@ -34,14 +35,15 @@ class Board:
 
     @classmethod
     def of(cls, results: Mapping[PeerCell, list[Record]]) -> Board:
-        """Regret against the known optimum; else against the best that any library has seen, and not below the
+        """Regret against the known optimum; else against the best that any library has seen, and not below half the
         smallest gap to it (one validation example more or less), or a run that got there would count as endless digits.
         """
         problems = tuple(dict.fromkeys(cell.problem for cell in results))
         libraries = tuple(dict.fromkeys(cell.library for cell in results))
         best = {name: max(r[-1]["best"] for cell, r in results.items() if cell.problem == name) for name in problems}
         floors = {
-            name: min(
+            name: 0.5
+            * min(
                 (
                     best[name] - r["best"]
                     for cell, records in results.items()
@@ -65,35 +67,46 @@ class Board:
         return cls(problems, libraries, {key: np.array(rows) for key, rows in groups.items()})
 
     def ranks(self) -> dict[str, Array]:
-        """Library -> rank of its final regret among all, (problems, seeds); ties share their mean rank."""
+        """Library -> rank of its final regret, mean over seeds, by problem; ties share their mean rank.
+
+        A method of ours has no other of ours beside it, or the number of our entries would move everybody's rank: each
+        is ranked among the other libraries, and these among themselves and `uhebo`.
+        """
         from scipy.stats import rankdata
 
-        ranks: dict[str, list[Array]] = {name: [] for name in self.libraries}
-        for where in self.problems:
-            final = np.array([self.regret[where, name][:, -1] for name in self.libraries])
-            for name, row in zip(self.libraries, rankdata(final, axis=0), strict=True):
-                ranks[name].append(row)
-        return {name: np.array(rows) for name, rows in ranks.items()}
+        def of(pool: Sequence[str]) -> dict[str, Array]:
+            final = np.array([[self.regret[where, name][:, -1] for where in self.problems] for name in pool])
+            return dict(zip(pool, rankdata(final, axis=0).mean(axis=2), strict=True))
+
+        others = [name for name in self.libraries if name not in OUR_METHODS]
+        ours = [name for name in self.libraries if name in OUR_METHODS]
+        if not others or not ours:
+            return of(self.libraries)
+        ours.sort(key=lambda name: name == OURS)  # last, so that the others' ranks are those beside it
+        ranks: dict[str, Array] = {}
+        for name in ours:
+            ranks |= of([name, *others])
+        return {name: ranks[name] for name in self.libraries}
 
     def mean_rank(self) -> dict[str, tuple[float, float]]:
         """Library -> mean rank over problems and seeds, and its standard error over problems."""
-        found = {}
-        for name, rows in self.ranks().items():
-            by_problem = rows.mean(axis=1)
-            error = float(by_problem.std(ddof=1) / np.sqrt(len(by_problem))) if len(by_problem) > 1 else 0.0
-            found[name] = (float(by_problem.mean()), error)
-        return found
+        return {name: _mean_error(by_problem) for name, by_problem in self.ranks().items()}
+
+    def behind(self, rival: str) -> tuple[float, float, float]:
+        """Mean over problems of how far a rival's rank is behind ours, its standard error, and Wilcoxon's p-value."""
+        ranks = self.ranks()
+        effect = compare(ranks[OURS], ranks[rival])
+        return *_mean_error(ranks[rival] - ranks[OURS]), effect.p
 
     def log_regret(self, where: str, library: str) -> tuple[float, float]:
         """Mean ± s.e. of log10 of the final regret."""
-        logs = np.log10(self.regret[where, library][:, -1])
-        return float(logs.mean()), float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else 0.0
+        return _mean_error(np.log10(self.regret[where, library][:, -1]))
 
     def outcome(self, where: str, rival: str) -> str:
         """ "win", "tie" or "loss" of ours against a rival: Wilcoxon's test on log regret, paired by seed, at 5 %."""
         ours, theirs = (np.log10(self.regret[where, name][:, -1]) for name in (OURS, rival))
         effect = compare(ours, theirs)
-        if effect.seeds < FEWEST or effect.p >= LEVEL:
+        if effect.ahead + effect.behind < FEWEST or effect.p >= LEVEL:
             return "tie"
         return "win" if np.median(theirs - ours) > 0 or (np.median(theirs - ours) == 0 and effect.mean > 0) else "loss"
 
@@ -103,15 +116,15 @@ class Board:
         return outcomes.count("win"), outcomes.count("tie"), outcomes.count("loss")
 
 
-COLOURS = ["#0072B2", "#56B4E9", "#7f7f7f", "#E69F00", "#F0E442", "#CC79A7", "#D55E00", "#A04000", "#009E73", "#882255",
-           "#332288", "#bbbbbb"]  # fmt: skip
+COLOURS = ["#0072B2", "#3c9ad0", "#8fd0f0", "#7f7f7f", "#E69F00", "#b07800", "#F0E442", "#CC79A7", "#D55E00", "#A04000",
+           "#009E73", "#882255", "#332288", "#bbbbbb"]  # fmt: skip
 
 
 def draw_board(board: Board, clock: Mapping[ClockCell, list[Record]], folder: Path) -> Path:
     """Mean rank, log regret as the search goes on, and CPU seconds per suggestion against n."""
     colour = dict(zip(board.libraries, COLOURS, strict=False))
     with pyplot() as new_figure:
-        figure, axes = new_figure(9.6, 3.3, 1, 3, width_ratios=[1.0, 1.1, 1.1])
+        figure, axes = new_figure(9.6, 3.5, 1, 3, width_ratios=[1.0, 1.1, 1.1])
         ranks = sorted(board.mean_rank().items(), key=lambda item: -item[1][0])
         names = [name for name, _ in ranks]
         bars, lines, clocks = axes[0]
@@ -127,7 +140,7 @@ def draw_board(board: Board, clock: Mapping[ClockCell, list[Record]], folder: Pa
                 clocks.plot(x, y, "o-", ms=3, color=colour[name], lw=2.2 if name == OURS else 1.2)
         clocks.set(xscale="log", yscale="log", xlabel="observations n", ylabel="CPU s for ask + tell, 6-D")
         clocks.set_title("time for a suggestion")
-        figure.legend(*lines.get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        figure.legend(*lines.get_legend_handles_labels(), loc="outside lower center", ncols=7)
         return save(figure, folder, "peers")
 
 
@@ -144,13 +157,15 @@ def _progress(board: Board, library: str) -> Array:
 
 
 def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
-    """Table of log10 regret (mean ± s.e.), a row a problem, with mean rank and wins/ties/losses; best library first."""
+    """Table of log10 regret (mean ± s.e.), a row a problem; before them mean rank, how far it is behind ours (and the
+    p-value), and wins/ties/losses; best library first."""
     ranks = board.mean_rank()
     libraries = sorted(board.libraries, key=lambda n: ranks[n][0])
     rivals = [name for name in libraries if name != OURS] if OURS in libraries else []
     marks = {"win": " +", "tie": "", "loss": " -"}
     rows = [
         ["mean rank", *(_plus_minus(ranks[name]) for name in libraries)],
+        [f"rank behind {OURS}", *(_behind(board, name) if name in rivals else "–" for name in libraries)],
         [
             f"wins/ties/losses of {OURS}",
             *("/".join(map(str, board.record(name))) if name in rivals else "–" for name in libraries),
@@ -165,10 +180,12 @@ def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
     return ["", *libraries], rows
 
 
-def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def clock_rows(
+    clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str], which: Literal["seconds", "first"] = "seconds"
+) -> tuple[list[str], list[list[str]]]:
     """Table of CPU seconds for ask + tell; the last row compares ours with the fastest other Gaussian process."""
     sizes = sorted({cell.points for cell in clock})
-    seconds = {(cell.library, cell.points): records[0]["seconds"] for cell, records in clock.items()}
+    seconds = {(cell.library, cell.points): records[0][which] for cell, records in clock.items()}
     rows = [
         [name, *(f"{seconds[name, n]:.3g}" if (name, n) in seconds else "–" for n in sizes)]
         for name in libraries
@@ -182,6 +199,15 @@ def clock_rows(clock: Mapping[ClockCell, list[Record]], libraries: Sequence[str]
 def _times_faster(seconds: Mapping[tuple[str, int], float], n: int) -> str:
     others = [seconds[name, n] for name in GAUSSIAN_PROCESSES if (name, n) in seconds]
     return f"{min(others) / seconds[OURS, n]:.1f}×" if others and (OURS, n) in seconds else "–"
+
+
+def _mean_error(sample: Array) -> tuple[float, float]:
+    return float(sample.mean()), float(sample.std(ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else 0.0
+
+
+def _behind(board: Board, rival: str) -> str:
+    mean, error, p = board.behind(rival)
+    return f"{mean:.2f} ± {error:.2f} (p = {p:.2g})"
 
 
 def _plus_minus(pair: tuple[float, float]) -> str:
