@@ -103,6 +103,16 @@ def test_the_budget_is_known_to_the_bandit() -> None:
 # Storage
 
 
+def test_trials_that_wait_are_part_of_the_budget() -> None:
+    storage = optuna.storages.InMemoryStorage()
+    study = optuna.create_study(storage=storage, study_name="s")
+    for i in range(5):
+        study.enqueue_trial({"x": i / 5, "y": 0.5})
+    result = uhebo.minimize(bowl, SPACE, 8, seed=0, storage=storage, study_name="s")
+    assert len(result.study.trials) == 8
+    assert result.study.sampler._n_trials == 8  # type: ignore[union-attr]
+
+
 def test_a_study_is_resumed_by_its_name(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     options: dict[str, Any] = {"seed": 5, "storage": storage, "study_name": "bowl", "method": "map"}
@@ -371,6 +381,10 @@ def test_there_is_no_surrogate_of_nothing() -> None:
         ((bowl, SPACE), {"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
         ((bowl, SPACE), {"prior": "mine"}, "prior"),
         ((bowl, SPACE), {"kernel": "linear"}, "kernel"),
+        ((bowl, SPACE), {"n_jobs": 0}, "n_jobs is 0; expected an integer >= 1, or -1"),
+        ((bowl, SPACE), {"n_jobs": "2"}, "n_jobs is '2'"),
+        ((bowl, SPACE), {"callbacks": print}, "callbacks is .*; expected a list of functions"),
+        ((bowl, SPACE), {"callbacks": [3]}, "callbacks is .3.; expected a list of functions"),
     ],
 )
 @pytest.mark.parametrize("run", [uhebo.minimize, uhebo.maximize])
@@ -387,4 +401,14 @@ def test_a_misused_call_leaves_no_study_behind(tmp_path: Path) -> None:
         uhebo.minimize(bowl, {"x": (1, 0)}, 3, storage=storage, study_name="s")
     with pytest.raises(InvalidInputError):
         uhebo.minimize("fn", SPACE, 3, storage=storage, study_name="s")  # type: ignore[arg-type]
+    misused: tuple[dict[str, Any], ...] = (
+        {"n_trials": 0},
+        {"kernl": "se"},
+        {"method": "nope"},
+        {"n_jobs": 0},
+        {"seed": "abc"},
+    )
+    for options in misused:
+        with pytest.raises(InvalidInputError):
+            uhebo.minimize(bowl, SPACE, storage=storage, study_name="s", **options)
     assert optuna.get_all_study_names(storage) == []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
 from uhebo.errors import InvalidInputError
+from uhebo.process_wide import ProcessWide, Undo
 from uhebo.sampler import UHESampler
 from uhebo.space import as_distributions
 from uhebo.strategy import Strategy
@@ -150,9 +150,8 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
-    distributions = _checked_problem(fn, space)
-    study = _study("minimize", storage, study_name)
-    study.sampler = _sampler(study, n_trials, seed, method, options)
+    distributions = _checked_call(fn, space, n_trials, n_jobs, callbacks)
+    study = _study("minimize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
 
@@ -173,42 +172,63 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    distributions = _checked_problem(fn, space)
-    study = _study("maximize", storage, study_name)
-    study.sampler = _sampler(study, n_trials, seed, method, options)
+    distributions = _checked_call(fn, space, n_trials, n_jobs, callbacks)
+    study = _study("maximize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
 
-def _checked_problem(fn: Objective, space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+def _checked_call(
+    fn: Objective, space: Mapping[str, Any], n_trials: int, n_jobs: int, callbacks: Sequence[Callback]
+) -> dict[str, BaseDistribution]:
     """The space written out; a call that cannot run is refused before it leaves a study behind."""
     if not callable(fn):
         raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
+    if not _is_integer(n_trials) or n_trials < 1:
+        raise InvalidInputError(f"n_trials is {n_trials!r}; expected an integer >= 1")
+    if not _is_integer(n_jobs) or (n_jobs < 1 and n_jobs != -1):
+        raise InvalidInputError(f"n_jobs is {n_jobs!r}; expected an integer >= 1, or -1 for one a processor")
+    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
+        raise InvalidInputError(f"callbacks is {callbacks!r}; expected a list of functions (study, trial)")
     return as_distributions(space)
 
 
-def _study(direction: Direction, storage: str | BaseStorage | None, study_name: str | None) -> Study:
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _study(
+    direction: Direction,
+    storage: str | BaseStorage | None,
+    study_name: str | None,
+    make_sampler: Callable[[int], UHESampler],
+) -> Study:
     """A new study, or the one of that name in the storage."""
-    with _quiet():
+    make_sampler(0)  # an option that is no good is refused before there is a study
+    with QUIET:
         study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
     made_to = study.direction.name.lower()
     if made_to != direction:
         raise InvalidInputError(
             f"study {study_name!r} was made to {made_to}; call uhebo.{made_to}, or use another name"
         )
+    # Trials that wait in the queue are among those to be run.
+    study.sampler = make_sampler(sum(t.state != TrialState.WAITING for t in study.get_trials(deepcopy=False)))
     return study
 
 
-def _sampler(
-    study: Study, n_trials: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
-) -> UHESampler:
-    if isinstance(n_trials, bool) or not isinstance(n_trials, (int, np.integer)) or n_trials < 1:
-        raise InvalidInputError(f"n_trials is {n_trials!r}; expected an integer >= 1")
-    budget = len(study.get_trials(deepcopy=False)) + int(n_trials)
+def _sampler_maker(
+    n_trials: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
+) -> Callable[[int], UHESampler]:
+    """Trials begun before -> sampler."""
     given = dict(options) if method is None else {**options, "method": method}
-    try:
-        return UHESampler(n_trials=budget, seed=seed, **given)
-    except TypeError as error:  # a misspelt option
-        raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
+
+    def make(begun: int) -> UHESampler:
+        try:
+            return UHESampler(n_trials=begun + int(n_trials), seed=seed, **given)
+        except TypeError as error:  # a misspelt option
+            raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
+
+    return make
 
 
 def _run(
@@ -230,7 +250,7 @@ def _run(
         return _checked_value(fn(**params), trial.number)
 
     bar = sys.stderr.isatty() if progress is None else progress
-    with _quiet():
+    with QUIET:
         try:
             study.optimize(
                 objective,
@@ -250,15 +270,14 @@ def _run(
     return Result(study)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
+def _hush() -> Undo:
     """No line a trial from Optuna: it would tear the progress bar to pieces, and the result has the history."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(verbosity, optuna.logging.WARNING))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    return partial(optuna.logging.set_verbosity, verbosity)
+
+
+QUIET = ProcessWide(_hush)
 
 
 def _checked_value(value: Any, number: int) -> float:

@@ -112,6 +112,9 @@ class UHESampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
+        # Optuna forgets the trials it has read when a trial begins, but samples at its first parameter: others that
+        # began in between have points by now.
+        study._thread_local.cached_all_trials = None
         space = shared_space(_snapshot(study))
         if space.conditional:
             self._say_once(

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import scipy.linalg  # noqa: F401  (SciPy's own BLAS must be loaded before the controller looks for libraries)
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
+
+from uhebo.process_wide import ProcessWide, Undo
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,12 +25,35 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _release_openblas() -> None:
+    """Let this thread set limits. threadpoolctl (from 3.8 on) heeds the first thread that set one until that ends; here
+    only one sets them at a time, but it is another one each time."""
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+
+
+def _limit() -> Undo:
+    _release_openblas()
+    limiter = _controller().limit(limits=1, user_api="blas")
+
+    def lift() -> None:
+        _release_openblas()
+        limiter.restore_original_limits()
+        _release_openblas()
+
+    return lift
+
+
+ONE_THREAD = ProcessWide(_limit)
+
+
 def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
-    """Run `function` with one BLAS thread; the limit is lifted when it returns or raises."""
+    """Run `function` with one BLAS thread; the limit is lifted when it, and any other that runs so, has ended."""
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _controller().limit(limits=1, user_api="blas"):
+        with ONE_THREAD:
             return function(*args, **kwargs)
 
     return limited

@@ -15,7 +15,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import Trial, TrialState
 from scipy.stats import rankdata
 
-from uhebo.api import _quiet
+from uhebo.api import QUIET
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.sampler import UHESampler
@@ -156,7 +156,7 @@ class UHESearchCV(BaseSearchCV):
     def _run_search(self, evaluate_candidates: Callable[..., Results]) -> None:
         """Called by scikit-learn's `fit`: ask for candidates, have them scored, tell the study."""
         distributions = self._checked()
-        with _quiet():
+        with QUIET:
             self.study_ = optuna.create_study(direction="maximize", storage=self.storage, sampler=self._sampler())
         splits = _SplitOnce(self._checked_cv_orig)
         results: Results = {}
