@@ -148,7 +148,7 @@ def check_data_set(case: DataSet) -> None:
         assert all(np.isfinite(values).all() for values in (mean, variance, *gradients, posterior.theta.to_log()))
         assert (variance >= 0.0).all()
         assert (variance <= posterior.theta.v * (1 + 1e-9)).all()
-    posteriors = tuple(with_pending(fit.posteriors, case.pending))
+    posteriors = with_pending(fit.posteriors, case.pending, case.data.y.max() if case.deterministic else np.inf)
     taken = np.concatenate([data.X, case.pending]) if case.deterministic else np.empty((0, data.dimension))
     search = Search(space, data.X[np.argsort(-data.y, kind="stable")[:4]], taken)
     if case.acquisition == "thompson":

@@ -215,7 +215,17 @@ def test_pending_points_shrink_the_variance_and_leave_the_mean() -> None:
         assert (new.predict(X)[1] <= old.predict(X)[1] + 1e-12).all()
         assert (new.predict(pending)[1] < 0.1 * old.predict(pending)[1] + 2e-3).all()
         assert new.predict(X)[1].sum() < old.predict(X)[1].sum()
-    assert with_pending(before, np.empty((0, 3))) == before
+    assert with_pending(before, np.empty((0, 3))) == tuple(before)
+
+
+def test_under_a_ceiling_pending_points_are_no_improvement() -> None:
+    domain = Domain((0, 0, 3))
+    before = posterior(domain, seed=1)
+    pending = domain.uniform(np.random.default_rng(5), 4)
+    mean = before.predict(pending)[0]
+    ceiling = float(np.median(mean))
+    (after,) = with_pending([before], pending, ceiling)
+    np.testing.assert_array_equal(after.data.y[-4:], np.minimum(mean, ceiling))
 
 
 # The maximiser

@@ -144,3 +144,70 @@ def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPa
         fit = Step(history, Settings(seed=0), history.next_slot(number)).fit("map")
         assert len(fit.posterior.data) == 18
     assert fit.posterior.factor.shape == (18, 18)
+
+
+def valley(x: float, y: float) -> float:
+    return -((x - 0.7) ** 2) - (y - 0.4) ** 2
+
+
+def nearest(points: Array) -> Array:
+    """Distance of each point to the nearest other one."""
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return np.asarray(apart.min(axis=1))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("method", ["auto", "uhe"])
+def test_points_under_way_are_not_proposed_again(method: str, deterministic: bool) -> None:
+    study = optuna.create_study(
+        direction="maximize", sampler=uhebo.UHESampler(method=method, seed=0, deterministic=deterministic)
+    )
+    for _ in range(10):
+        trial = study.ask(SPACE)
+        study.tell(trial, valley(**trial.params))
+    points = np.array([list(study.ask(SPACE).params.values()) for _ in range(8)])
+    assert nearest(points).min() > 1e-3
+
+
+def test_a_place_that_fails_is_left() -> None:
+    """The best values are promised where the objective fails."""
+    study = optuna.create_study(direction="maximize", sampler=uhebo.UHESampler(seed=0))
+    failed = []
+    for _ in range(36):
+        trial = study.ask(SPACE)
+        if trial.params["x"] > 0.6:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            failed.append(list(trial.params.values()))
+        else:
+            study.tell(trial, valley(**trial.params))
+    assert len(failed) < 30
+    assert nearest(np.array(failed)).min() > 1e-5
+
+
+def test_failures_are_no_improvement_either() -> None:
+    study = optuna.create_study(direction="maximize", sampler=uhebo.UHESampler(seed=0, n_startup_trials=DESIGN))
+    for value in range(DESIGN):  # each of them the best so far
+        study.tell(study.ask(SPACE), float(value))
+    for _ in range(8):
+        study.tell(study.ask(SPACE), state=optuna.trial.TrialState.FAIL)
+    found = ["move" in t.system_attrs[ATTRIBUTE] for t in study.get_trials(deepcopy=False)[DESIGN:]]
+    assert found == [False] * 7 + [True]
+
+
+def test_what_was_expected_of_older_points_under_way_stays() -> None:
+    """Only where nothing has been observed since a point was proposed does it count as no better than the best."""
+    study = optuna.create_study(direction="maximize", sampler=uhebo.UHESampler(seed=0))
+    for _ in range(10):
+        trial = study.ask(SPACE)
+        study.tell(trial, valley(**trial.params))
+    early, late = study.ask(SPACE), study.ask(SPACE)
+    history = read_history(study, SearchSpace.of(SPACE), DESIGN)
+    assert history.nothing_learnt.tolist() == [True, True]
+    study.tell(late, valley(**late.params))
+    study.tell(study.ask(SPACE), state=optuna.trial.TrialState.FAIL)
+    history = read_history(study, SearchSpace.of(SPACE), DESIGN)
+    assert history.nothing_learnt.tolist() == [False, True]
+    assert early.number in {t.number for t in history.trials if t.state == "running"}
+    assert history.values[-1] == -np.inf
+    np.testing.assert_array_equal(history.values[:-1], history.data.y)

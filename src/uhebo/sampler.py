@@ -151,7 +151,7 @@ class UHESampler(BaseSampler):
         for attempt in range(RECONSIDERED + 1):
             proposal = step.random(role="initial") if slot.initial else self._propose(step)
             params = space.decode(proposal.x)
-            tags = {**proposal.tags, "t": slot.t}
+            tags = {**proposal.tags, "t": slot.t, "n": len(step.history.finished)}
             fixed = "fixed_params" in trial.system_attrs  # in part by the user: data and nothing else, hence no tags
             if not fixed:
                 self._record(study, trial, {**tags, "claim": claim_of(params)})

@@ -22,6 +22,8 @@ from uhebo.gp.domain import Array
 from uhebo.gp.posterior import Posterior
 
 ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
+AGAINST_THE_BEST = ("log-ei", "pi")
+"""Those that measure against the best value so far."""
 SMALLEST_DEVIATION = 1e-9
 """Deviations are floored here (y is standardised), so that a noiseless data point is a finite, very bad choice."""
 ROOT_2PI = math.sqrt(2.0 * math.pi)
@@ -142,12 +144,14 @@ def surface(name: str, posteriors: Sequence[Posterior], *, beta: float, best: fl
     raise InvalidInputError(f"unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}")
 
 
-def with_pending(posteriors: Sequence[Posterior], pending: Array) -> list[Posterior]:
+def with_pending(
+    posteriors: Sequence[Posterior], pending: Array, ceiling: Array | float = math.inf
+) -> tuple[Posterior, ...]:
     """Posteriors that also know where other evaluations are under way.
 
-    Each pending point is observed at its own predicted mean ("hallucinated", Desautels et al. 2014): the mean stays,
-    the variance shrinks, so that nobody proposes the same place again.
+    Each pending point is observed at its own predicted mean ("hallucinated", Desautels et al. 2014), or at the ceiling
+    where that is lower: the mean stays, the variance shrinks, so that nobody proposes the same place again.
     """
     if not len(pending):
-        return list(posteriors)
-    return [posterior.grow(pending, posterior.predict(pending)[0]) for posterior in posteriors]
+        return tuple(posteriors)
+    return tuple(p.grow(pending, np.minimum(p.predict(pending)[0], ceiling)) for p in posteriors)

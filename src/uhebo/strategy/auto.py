@@ -64,7 +64,7 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     if not step.history.finished:
         return step.no_data()
     fit = step.fit(recipe.estimator)
-    if t % 2 or not recipe.turns or not is_stuck(step.history.data.y, recipe.patience) or is_endgame(step, recipe):
+    if t % 2 or not recipe.turns or not is_stuck(step.history.values, recipe.patience) or is_endgame(step, recipe):
         return step.model_from(fit)
     turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
     if turn == "opinion":
@@ -76,7 +76,8 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
 
 
 def is_stuck(y: Array, patience: int) -> bool:
-    """Whether the last few values, in order of their trials, brought no improvement worth the name."""
+    """Whether the last few values, in order of their trials, brought no improvement worth the name. (Failures, -inf,
+    bring none.)"""
     before = len(y) - patience
     return before > 0 and float(y.max() - y[:before].max()) <= NOTHING
 
@@ -109,9 +110,9 @@ def line(step: Step, centre: Array) -> Proposal:
     """The largest upper confidence bound on the lines through `centre`, under the consistent theta."""
     fit = step.fit("consistent")
     points = line_points(step.history.space, centre, step.rng("maximise"))
-    posteriors = tuple(with_pending(fit.posteriors, step.history.pending))
+    posteriors = with_pending(fit.posteriors, step.history.pending)
     for _ in range(step.undecided):
         best = int(np.argmax(step.surface(posteriors, "ucb", CURIOUS_BETA)(points)))
-        posteriors = tuple(with_pending(posteriors, points[best : best + 1]))
+        posteriors = with_pending(posteriors, points[best : best + 1])
     values = step.surface(posteriors, "ucb", CURIOUS_BETA)(points)
     return Proposal(first_free(points, values, step.search()), {"role": "model", "move": "line", **fit_record(fit)})

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uhebo.gp.data import Data
 from uhebo.gp.domain import Array
@@ -84,13 +85,30 @@ class History:
         return warp(data) if self.warped else data
 
     @cached_property
+    def values(self) -> Array:
+        """Values of all trials that ended, standardised, in order of their numbers; -inf where one failed."""
+        values = dict.fromkeys((t.number for t in self.trials if t.state == "failed"), -np.inf)
+        values |= zip((t.number for t in self.finished), map(float, self.data.y), strict=True)
+        return np.array([values[number] for number in sorted(values)])
+
+    @cached_property
     def pending(self) -> Array:
         """Points under evaluation, and points that failed, (m, d): no values, but not places to look at next either.
 
         Without the failed ones a search sticks at the edge of a region where the objective has no value.
         """
-        rows = [t.x for t in self.trials if t.state != "finished" and t.x is not None]
+        rows = [t.x for t in self._unvalued]
         return np.array(rows, dtype=np.float64).reshape(-1, self.space.domain.dimension)
+
+    @cached_property
+    def nothing_learnt(self) -> NDArray[np.bool_]:
+        """Which of the pending points failed, or were proposed from the very data there are now, (m,)."""
+        now = len(self.finished)
+        return np.array([t.state == "failed" or t.tags.get("n") == now for t in self._unvalued], dtype=np.bool_)
+
+    @cached_property
+    def _unvalued(self) -> tuple[Trial, ...]:
+        return tuple(t for t in self.trials if t.state != "finished" and t.x is not None)
 
     def undecided_before(self, number: int) -> int:
         """How many trials before this one are under way, past the initial design, and have no point yet."""

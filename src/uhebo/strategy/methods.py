@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from uhebo.acquire import with_pending
 from uhebo.bandit import Exp3, Pull, replay, scale_reward
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
@@ -155,7 +154,7 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
     """The UCB point of a scaling; with another acquisition, that one's point under the scaled posterior."""
     point = scaling.point
     if step.acquisition != "ucb":
-        point = step.best_point(tuple(with_pending([scaling.posterior], step.history.pending)))
+        point = step.best_point((scaling.posterior,))
     figures = {"g": round(scaling.factor, 6), "deviation": round(scaling.deviation, 6)}
     return Proposal(point, {"role": "model", **fit_record(fit), **figures, **tags})
 

@@ -6,6 +6,7 @@ A strategy is a function `Step -> Proposal`. It reads the step's history and slo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +14,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from uhebo.acquire import Search, Surface, maximise, maximise_sample, random_point, surface, with_pending
+from uhebo.acquire import (
+    AGAINST_THE_BEST,
+    Search,
+    Surface,
+    maximise,
+    maximise_sample,
+    random_point,
+    surface,
+    with_pending,
+)
 from uhebo.bandit import Clip
 from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, kept_theta, named_estimator
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
@@ -130,8 +140,7 @@ class Step:
 
     def model_from(self, fit: Fit, **tags: Any) -> Proposal:
         """The maximiser of the acquisition function under a fit."""
-        posteriors = tuple(with_pending(fit.posteriors, self.history.pending))
-        return Proposal(self.best_point(posteriors), {"role": "model", **fit_record(fit), **tags})
+        return Proposal(self.best_point(fit.posteriors), {"role": "model", **fit_record(fit), **tags})
 
     def no_data(self, **tags: Any) -> Proposal:
         """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
@@ -140,14 +149,25 @@ class Step:
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
         """Maximise the acquisition function (of the settings, or the one named) over the space.
 
-        Trials before this one that are about to propose a point too go first: for each, the best point is taken as
-        pending, so that workers who look at the same log at the same moment do not arrive at the same point.
+        Points under way, and points that failed, are no places to look at next. Trials before this one that are about
+        to propose a point too go first: for each, the best point is taken as pending, so that workers who look at the
+        same log at the same moment do not arrive at the same point.
+
+        An acquisition that measures against the best value so far goes on preferring a place whose mean is above it,
+        however certain. If nothing has been learnt since that place was proposed, it would be proposed again; so there
+        a pending point counts as no better than the best. (With a value in between the model is another one, and the
+        expected values of points under way are better left as they are: on smooth functions a digit, with eight under
+        way.)
         """
         acquisition = self.acquisition if acquisition is None else acquisition
         rng, search = self.rng("maximise"), self.search()
+        ceiling = self._incumbent(posteriors) if acquisition in AGAINST_THE_BEST else math.inf
+        posteriors = with_pending(
+            posteriors, self.history.pending, np.where(self.history.nothing_learnt, ceiling, math.inf)
+        )
         for _ in range(self.undecided):
             point = self._maximise(acquisition, posteriors, search, rng)[None]
-            posteriors = tuple(with_pending(posteriors, point))
+            posteriors = with_pending(posteriors, point, ceiling)
             if self.settings.deterministic:
                 search = replace(search, taken=np.concatenate([search.taken, point]))
         return self._maximise(acquisition, posteriors, search, rng)
@@ -183,8 +203,7 @@ class Step:
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:
         """Posterior -> UCB point, for the estimators that need to look ahead."""
-        pending = self.history.pending
-        return lambda posterior: self.best_point(tuple(with_pending([posterior], pending)), "ucb")
+        return lambda posterior: self.best_point((posterior,), "ucb")
 
     def search(self) -> Search:
         """What the maximiser needs to know of the search so far."""

@@ -55,6 +55,7 @@ def _rewards(value: Any) -> bool:
 KNOWN: dict[str, Callable[[Any], bool]] = {
     "role": _word,
     "t": lambda value: _integer(value, 0, MOST_ITERATIONS),
+    "n": lambda value: _integer(value, 0, MOST_ITERATIONS),
     "arm": lambda value: _integer(value, 0, 1),
     "p": lambda value: _number(value, 1e-9, 1.0),
     "estimator": _word,
