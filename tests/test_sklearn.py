@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uhebo
@@ -221,6 +222,33 @@ def test_the_table_with_failures_is_the_one_scikit_learn_would_make() -> None:
         if name != "params" and "time" not in name:
             np.testing.assert_array_equal(results[name], expected[name], err_msg=name)
             assert results[name].dtype == expected[name].dtype
+        if name.startswith("param_"):
+            np.testing.assert_array_equal(results[name].mask, expected[name].mask)
+            assert results[name].mask.shape == expected[name].mask.shape
+
+
+@pytest.mark.filterwarnings("ignore:every fit failed", "ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize(
+    ("name", "choices", "bad"),
+    [
+        ("max_features", ["auto", 0.5, 1.0], "auto"),
+        ("min_samples_split", [2, 3, None], None),
+        ("max_features", [1, 2, 7.5], 7.5),
+        ("max_depth", [1, 2, (1, 2)], (1, 2)),
+    ],
+    ids=["string among floats", "None among integers", "float among integers", "tuple among integers"],
+)
+def test_a_failing_choice_may_have_another_type_than_those_that_work(name: str, choices: list[Any], bad: Any) -> None:
+    search = UHESearchCV(DecisionTreeClassifier(random_state=0), {name: choices}, n_iter=8, cv=3, random_state=0)
+    search.fit(IRIS_X, IRIS_Y)
+    params = [candidate[name] for candidate in search.cv_results_["params"]]
+    assert bad in params
+    assert search.best_params_[name] != bad
+    column = search.cv_results_[f"param_{name}"]
+    assert list(column.data) == params
+    assert column.dtype == (np.float64 if bad == 7.5 else object)
+    assert column.mask.tolist() == [False] * 8
+    assert {len(each) for each in search.cv_results_.values()} == {8}
 
 
 def test_error_score_as_a_number_and_raised() -> None:
