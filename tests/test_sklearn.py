@@ -339,6 +339,20 @@ def test_random_state_may_be_a_generator_and_trials_may_be_stored(tmp_path: Any)
     assert len(optuna.load_study(study_name=None, storage=storage).trials) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize("choices", [[PCA(1), PCA(2)], [("passthrough",), ("drop",)]], ids=["estimators", "tuples"])
+def test_choices_that_a_storage_can_not_hold_are_refused_before_the_first_fit(choices: Any, tmp_path: Any) -> None:
+    pipe = Pipeline([("reduce", PCA()), ("svc", SVC())])
+    storage = f"sqlite:///{tmp_path / 'search.db'}"
+    search = UHESearchCV(pipe, {"reduce": choices}, n_iter=2, cv=2, random_state=0, storage=storage)
+    with pytest.raises(InvalidInputError, match=r"'reduce': the choice .* which a storage can not hold"):
+        search.fit(IRIS_X, IRIS_Y)
+    assert optuna.get_all_study_names(storage) == []
+    if isinstance(choices[0], PCA):
+        kept = search.set_params(storage=None).fit(IRIS_X, IRIS_Y)
+        assert kept.best_params_["reduce"].n_components in (1, 2)
+
+
 def test_scikit_learn_is_loaded_when_used_and_not_before() -> None:
     code = "import sys, uhebo; assert 'sklearn' not in sys.modules; uhebo.UHESearchCV; assert 'sklearn' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,7 +19,7 @@ from uhebo.api import _quiet
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.sampler import UHESampler
-from uhebo.space import as_distributions
+from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 
 try:
@@ -64,7 +64,7 @@ class UHESearchCV(BaseSearchCV):
         return_train_score: put scores on the training part of each fold into `cv_results_`.
         random_state: an integer makes the search repeatable; it is the sampler's seed.
         storage: where the trials are kept, e.g. "sqlite:///search.db", so that a dashboard can watch; each `fit` is a
-            study of its own in it. Default memory.
+            study of its own in it. Default memory, which alone takes choices such as tuples and estimators.
         sampler_options: further options of `uhebo.UHESampler`, e.g. `{"deterministic": True}` for a space of few
             points none of which is to be tried twice.
 
@@ -193,7 +193,7 @@ class UHESearchCV(BaseSearchCV):
         several = not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
         if several and not isinstance(self.refit, str):
             raise InvalidInputError(self._which_metric(self.scoring))
-        distributions = as_distributions(self.space)
+        distributions = storable(as_distributions(self.space), self.storage)
         known = self.estimator.get_params()
         for name in distributions:
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
