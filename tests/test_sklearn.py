@@ -434,6 +434,27 @@ def test_regressor_is_repeatable_and_says_what_is_wrong() -> None:
         UHERegressor().predict(X)
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e160, 1e300])
+def test_targets_of_any_size_are_learnt(size: float) -> None:
+    X, y = wave(20)
+    mean, deviation = UHERegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+    model = UHERegressor(random_state=0).fit(X, y * size)
+    scaled_mean, scaled_deviation = model.predict(X, return_std=True)
+    np.testing.assert_allclose(scaled_mean / size, mean, rtol=1e-6)
+    np.testing.assert_allclose(scaled_deviation / size, deviation, rtol=1e-6)
+    np.testing.assert_allclose(model.sample_y(X, 200).mean(axis=1) / size, mean, atol=1.0)
+    if size > 1.0:
+        assert model.signal_variance_ == np.inf
+        with pytest.raises(InvalidInputError, match="beyond the range of doubles; use return_std"):
+            model.predict(X, return_cov=True)
+
+
+def test_no_samples_is_a_typed_error() -> None:
+    X, y = wave(10)
+    with pytest.raises(InvalidInputError, match="n_samples is 0"):
+        UHERegressor(random_state=0).fit(X, y).sample_y(X, 0)
+
+
 def test_regressor_in_a_search() -> None:
     X, y = wave()
     search = UHESearchCV(
