@@ -395,6 +395,31 @@ def test_misuse_is_a_typed_and_readable_error(run: Any, arguments: Any, options:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize("run", [uhebo.minimize, uhebo.maximize])
+def test_choices_that_a_storage_can_not_hold_are_refused_at_once(run: Any, tmp_path: Path) -> None:
+    storage, asked = f"sqlite:///{tmp_path / 'study.db'}", []
+
+    def fn(a: Any) -> float:
+        asked.append(a)
+        return float(a[0])
+
+    space = {"a": [(1, 2), (2, 3), (4, 5)]}
+    for place in (storage, optuna.storages.RDBStorage(storage)):
+        with pytest.raises(
+            InvalidInputError, match=r"'a': the choice \(1, 2\) is a tuple, .*name the choices by strings"
+        ):
+            run(fn, space, 5, seed=0, storage=place, study_name="q")
+    assert asked == []
+    assert optuna.get_all_study_names(storage) == []
+    for memory in (None, optuna.storages.InMemoryStorage()):
+        best = run(fn, space, 5, seed=0, storage=memory).best_params["a"]
+        assert best in space["a"]
+    assert len(asked) == 10
+    plain = {"b": [None, True, 2, 0.5, "name", np.float64(1.5)]}
+    assert len(run(lambda b: float(b is None), plain, 3, seed=0, storage=storage).study.trials) == 3
+
+
 def test_a_misused_call_leaves_no_study_behind(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     with pytest.raises(InvalidInputError):

@@ -315,6 +315,26 @@ def test_models_from_data_are_those_of_the_estimators() -> None:
         UHEModel.fitted(X, y, estimator="no such")
 
 
+def test_inputs_outside_the_unit_cube_are_refused() -> None:
+    from uhebo.integrations.botorch import UHEModel
+
+    data = made_up()
+    X, y = tensor(data.X), tensor(data.y)
+    for wrong in (100.0 * X, X - 0.5):
+        with pytest.raises(InvalidInputError, match="expected the unit cube: scale train_X"):
+            UHEModel.fitted(wrong, y, seed=0)
+    rounded = X / X.max() * (1.0 + 1e-7)  # what single precision does to a point on the border
+    assert UHEModel.fitted(rounded, y, estimator="map", seed=0).train_X.max() > 1.0
+
+
+def test_targets_whose_variance_is_beyond_doubles_are_refused() -> None:
+    from uhebo.integrations.botorch import UHEModel
+
+    data = made_up()
+    with pytest.raises(InvalidInputError, match="divide train_Y by a constant"):
+        UHEModel.fitted(tensor(data.X), tensor(data.y * 1e160), estimator="map", seed=0)
+
+
 @pytest.mark.parametrize("name", ["branin", "hartmann3"])
 def test_a_whole_search_is_as_good_as_ours(name: str) -> None:
     """Two seeds of what `benchmarks/botorch_parity.py` measures over ten.

@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uhebo
@@ -221,6 +222,33 @@ def test_the_table_with_failures_is_the_one_scikit_learn_would_make() -> None:
         if name != "params" and "time" not in name:
             np.testing.assert_array_equal(results[name], expected[name], err_msg=name)
             assert results[name].dtype == expected[name].dtype
+        if name.startswith("param_"):
+            np.testing.assert_array_equal(results[name].mask, expected[name].mask)
+            assert results[name].mask.shape == expected[name].mask.shape
+
+
+@pytest.mark.filterwarnings("ignore:every fit failed", "ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize(
+    ("name", "choices", "bad"),
+    [
+        ("max_features", ["auto", 0.5, 1.0], "auto"),
+        ("min_samples_split", [2, 3, None], None),
+        ("max_features", [1, 2, 7.5], 7.5),
+        ("max_depth", [1, 2, (1, 2)], (1, 2)),
+    ],
+    ids=["string among floats", "None among integers", "float among integers", "tuple among integers"],
+)
+def test_a_failing_choice_may_have_another_type_than_those_that_work(name: str, choices: list[Any], bad: Any) -> None:
+    search = UHESearchCV(DecisionTreeClassifier(random_state=0), {name: choices}, n_iter=8, cv=3, random_state=0)
+    search.fit(IRIS_X, IRIS_Y)
+    params = [candidate[name] for candidate in search.cv_results_["params"]]
+    assert bad in params
+    assert search.best_params_[name] != bad
+    column = search.cv_results_[f"param_{name}"]
+    assert list(column.data) == params
+    assert column.dtype == (np.float64 if bad == 7.5 else object)
+    assert column.mask.tolist() == [False] * 8
+    assert {len(each) for each in search.cv_results_.values()} == {8}
 
 
 def test_error_score_as_a_number_and_raised() -> None:
@@ -311,6 +339,20 @@ def test_random_state_may_be_a_generator_and_trials_may_be_stored(tmp_path: Any)
     assert len(optuna.load_study(study_name=None, storage=storage).trials) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize("choices", [[PCA(1), PCA(2)], [("passthrough",), ("drop",)]], ids=["estimators", "tuples"])
+def test_choices_that_a_storage_can_not_hold_are_refused_before_the_first_fit(choices: Any, tmp_path: Any) -> None:
+    pipe = Pipeline([("reduce", PCA()), ("svc", SVC())])
+    storage = f"sqlite:///{tmp_path / 'search.db'}"
+    search = UHESearchCV(pipe, {"reduce": choices}, n_iter=2, cv=2, random_state=0, storage=storage)
+    with pytest.raises(InvalidInputError, match=r"'reduce': the choice .* which a storage can not hold"):
+        search.fit(IRIS_X, IRIS_Y)
+    assert optuna.get_all_study_names(storage) == []
+    if isinstance(choices[0], PCA):
+        kept = search.set_params(storage=None).fit(IRIS_X, IRIS_Y)
+        assert kept.best_params_["reduce"].n_components in (1, 2)
+
+
 def test_scikit_learn_is_loaded_when_used_and_not_before() -> None:
     code = "import sys, uhebo; assert 'sklearn' not in sys.modules; uhebo.UHESearchCV; assert 'sklearn' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -390,6 +432,27 @@ def test_regressor_is_repeatable_and_says_what_is_wrong() -> None:
         first.predict(X, return_std=True, return_cov=True)
     with pytest.raises(NotFittedError):
         UHERegressor().predict(X)
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e160, 1e300])
+def test_targets_of_any_size_are_learnt(size: float) -> None:
+    X, y = wave(20)
+    mean, deviation = UHERegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+    model = UHERegressor(random_state=0).fit(X, y * size)
+    scaled_mean, scaled_deviation = model.predict(X, return_std=True)
+    np.testing.assert_allclose(scaled_mean / size, mean, rtol=1e-6)
+    np.testing.assert_allclose(scaled_deviation / size, deviation, rtol=1e-6)
+    np.testing.assert_allclose(model.sample_y(X, 200).mean(axis=1) / size, mean, atol=1.0)
+    if size > 1.0:
+        assert model.signal_variance_ == np.inf
+        with pytest.raises(InvalidInputError, match="beyond the range of doubles; use return_std"):
+            model.predict(X, return_cov=True)
+
+
+def test_no_samples_is_a_typed_error() -> None:
+    X, y = wave(10)
+    with pytest.raises(InvalidInputError, match="n_samples is 0"):
+        UHERegressor(random_state=0).fit(X, y).sample_y(X, 0)
 
 
 def test_regressor_in_a_search() -> None:

@@ -371,6 +371,14 @@ def test_a_storage_without_transactions_is_refused(options: Options) -> None:
         uhebo.work(quick, SPACE, 3, storage=optuna.storages.InMemoryStorage(), study_name=STUDY, options=options)
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+def test_choices_that_a_storage_can_not_hold_are_refused(url: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"'x': the choice .* is a tuple"):
+        uhebo.work(quick, {"x": [(1, 2), (2, 3)]}, 3, storage=url, study_name=STUDY)
+    with storage_at(url) as storage:
+        assert storage.get_all_studies() == []
+
+
 # The command
 
 

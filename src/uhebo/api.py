@@ -20,7 +20,7 @@ from optuna.trial import Trial as OptunaTrial
 from uhebo.errors import InvalidInputError
 from uhebo.process_wide import ProcessWide, Undo
 from uhebo.sampler import UHESampler
-from uhebo.space import as_distributions
+from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
 
@@ -150,7 +150,7 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
-    distributions = _checked_call(fn, space, n_trials, n_jobs, callbacks)
+    distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
     study = _study("minimize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
@@ -172,7 +172,7 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    distributions = _checked_call(fn, space, n_trials, n_jobs, callbacks)
+    distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
     study = _study("maximize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 

@@ -38,7 +38,8 @@ class UHERegressor(RegressorMixin, BaseEstimator):
 
     Attributes:
         lengthscales_: one for each column, in the units of `X`.
-        signal_variance_, noise_variance_: of the latent function and of the noise, in units of `y` squared.
+        signal_variance_, noise_variance_: of the latent function and of the noise, in units of `y` squared; infinite
+            where that is beyond the range of doubles (`y` around 1e154 and more).
         log_posterior_: value of the loss that was climbed, at the hyperparameters found.
         fit_: the `uhebo.estimate.Fit`, in the units of the unit cube and the standardised targets.
         n_features_in_, feature_names_in_: as in scikit-learn.
@@ -81,8 +82,9 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=rng)
         theta = self.fit_.theta
         self.lengthscales_ = theta.ell * self._width
-        self.signal_variance_ = theta.v * data.scale**2
-        self.noise_variance_ = theta.s2 * data.scale**2
+        # A product of floats that is too large is infinite; a power would be an error, and predictions need no square.
+        self.signal_variance_ = data.scale * theta.v * data.scale
+        self.noise_variance_ = data.scale * theta.s2 * data.scale
         self.log_posterior_ = self.fit_.log_posterior
         return self
 
@@ -98,7 +100,14 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         data = self.fit_.data
         if return_cov:
             mean, covariance = self._joint(inputs)
-            return data.location + data.scale * mean, data.scale**2 * covariance
+            with np.errstate(over="ignore"):
+                natural = data.scale * covariance * data.scale
+            if not np.isfinite(natural).all():
+                raise InvalidInputError(
+                    f"y has a standard deviation of {data.scale:.4g}, and covariances in units of y squared are beyond "
+                    "the range of doubles; use return_std, or divide y by a constant before the fit"
+                )
+            return data.location + data.scale * mean, natural
         moments = [posterior.predict(inputs) for posterior in self.fit_.posteriors]
         means = np.array([mean for mean, _ in moments])
         natural = data.location + data.scale * means.mean(axis=0)
@@ -110,6 +119,8 @@ class UHERegressor(RegressorMixin, BaseEstimator):
     @single_threaded
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Joint samples of the latent function at the rows of X, (m, n_samples)."""
+        if n_samples < 1:
+            raise InvalidInputError(f"n_samples is {n_samples}; expected an integer >= 1")
         inputs = self._checked(X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         posteriors: tuple[Posterior, ...] = self.fit_.posteriors

@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from uhebo.api import QUIET
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.sampler import UHESampler
-from uhebo.space import as_distributions
+from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 
 try:
@@ -64,7 +64,7 @@ class UHESearchCV(BaseSearchCV):
         return_train_score: put scores on the training part of each fold into `cv_results_`.
         random_state: an integer makes the search repeatable; it is the sampler's seed.
         storage: where the trials are kept, e.g. "sqlite:///search.db", so that a dashboard can watch; each `fit` is a
-            study of its own in it. Default memory.
+            study of its own in it. Default memory, which alone takes choices such as tuples and estimators.
         sampler_options: further options of `uhebo.UHESampler`, e.g. `{"deterministic": True}` for a space of few
             points none of which is to be tried twice.
 
@@ -193,7 +193,7 @@ class UHESearchCV(BaseSearchCV):
         several = not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
         if several and not isinstance(self.refit, str):
             raise InvalidInputError(self._which_metric(self.scoring))
-        distributions = as_distributions(self.space)
+        distributions = storable(as_distributions(self.space), self.storage)
         known = self.estimator.get_params()
         for name in distributions:
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
@@ -253,16 +253,12 @@ def add_failed(results: Results, failed: Mapping[int, Mapping[str, Any]], score:
     if not failed:
         return
     positions = sorted(failed)
+    for position in positions:
+        results["params"].insert(position, dict(failed[position]))
     for name, column in results.items():
-        if name == "params":
-            for position in positions:
-                column.insert(position, dict(failed[position]))
-        elif name.startswith("param_"):
-            for position in positions:
-                value = failed[position][name.removeprefix("param_")]
-                column = np.ma.array(np.insert(column.data, position, value))
-            results[name] = column
-        elif not name.startswith("rank_"):
+        if name.startswith("param_"):
+            results[name] = parameter_column([params[name.removeprefix("param_")] for params in results["params"]])
+        elif name != "params" and not name.startswith("rank_"):
             value = score if "_test_" in name or "_train_" in name else np.nan
             if name.startswith("std_"):
                 value *= 0.0
@@ -273,3 +269,17 @@ def add_failed(results: Results, failed: Mapping[int, Mapping[str, Any]], score:
         means = results[name.replace("rank_", "mean_", 1)]
         lowest = np.nanmin(means) - 1.0 if not np.isnan(means).all() else 0.0
         results[name] = rankdata(-np.where(np.isnan(means), lowest, means), method="min").astype(np.int32)
+
+
+def parameter_column(values: Sequence[Any]) -> Any:
+    """A `param_*` column as scikit-learn makes it: a type of its own for numbers, objects for anything else.
+
+    Made anew from all values: what failed may be of another type than what worked, or a sequence that NumPy would
+    spread over several rows.
+    """
+    column: np.ndarray[Any, Any] = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        column[row] = value
+    if all(isinstance(value, (Number, np.bool_)) for value in values):
+        column = np.array(values)
+    return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import InMemoryStorage
 
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.stepped import is_too_fine
@@ -51,6 +52,24 @@ def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     if not isinstance(space, Mapping):
         raise InvalidInputError(f"the space is {space!r}, expected a dict such as {{'x': (0.0, 1.0)}}")
     return {name: _as_distribution(name, given) for name, given in space.items()}
+
+
+def storable(distributions: dict[str, BaseDistribution], storage: object) -> dict[str, BaseDistribution]:
+    """The same distributions, if trials in `storage` come back from it as they were; memory keeps any choice.
+
+    Every other storage writes choices as JSON: tuples come back as lists, which are no choice, and objects not at all.
+    """
+    if storage is None or isinstance(storage, InMemoryStorage):
+        return distributions
+    for name, distribution in distributions.items():
+        for choice in distribution.choices if isinstance(distribution, CategoricalDistribution) else ():
+            if choice is not None and not isinstance(choice, (bool, int, float, str)):
+                raise InvalidInputError(
+                    f"parameter {name!r}: the choice {choice!r} is a {type(choice).__name__}, which a storage can not "
+                    "hold, expected None, bool, int, float or str; name the choices by strings and look them up in the "
+                    "objective, or leave the storage out and keep the trials in memory"
+                )
+    return distributions
 
 
 def _as_distribution(name: Any, given: Any) -> BaseDistribution:

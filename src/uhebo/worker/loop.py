@@ -16,7 +16,7 @@ from optuna.storages import BaseStorage
 from uhebo.api import _checked_value
 from uhebo.errors import InvalidInputError
 from uhebo.sampler import UHESampler
-from uhebo.space import as_distributions
+from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 from uhebo.worker.child import EvaluationFailed, Nursery, Objective
 from uhebo.worker.leases import backend_of
@@ -53,7 +53,7 @@ def work(
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
     """
-    distributions = as_distributions(space)
+    distributions = storable(as_distributions(space), storage)
     if not callable(fn):
         raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
 

@@ -26,6 +26,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import nearest
 from uhebo.gp import Data, Domain, Prior, named_prior
 from uhebo.gp.priors import Density
+from uhebo.integrations.botorch.cube import check_in_cube
 
 
 class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
@@ -152,10 +153,9 @@ def _inputs(model: Any) -> Any:
         raise InvalidInputError("the batches of this model have different inputs; fit one model for each")
     if not len(first):
         raise InvalidInputError("the model has no training data; the consistent loss needs at least one observation")
-    low, high = float(first.min()), float(first.max())
-    if low < -1e-6 or high > 1.0 + 1e-6:
-        raise InvalidInputError(
-            f"training inputs range from {low:.4g} to {high:.4g}, expected the unit cube: give the model "
-            "input_transform=Normalize(d, bounds=...) with the bounds of the search space, or scale the inputs"
-        )
+    check_in_cube(
+        first,
+        "give the model input_transform=Normalize(d, bounds=...) with the bounds of the search space, or scale the "
+        "inputs",
+    )
     return first

@@ -15,7 +15,10 @@ from uhebo.errors import InvalidInputError
 from uhebo.estimate import named_estimator
 from uhebo.gp import Data, Posterior, Prior, named_prior
 from uhebo.gp.kernels import FARTHEST, check_kernel
+from uhebo.integrations.botorch.cube import check_in_cube
 
+LARGEST = 1e150
+"""Standard deviation of the targets; the square of a larger one is too close to the end of doubles, or beyond it."""
 TINY = 1e-30
 """Squared distances below this count as this: the root has no derivative at 0, and the kernel's there is 0 anyway."""
 
@@ -43,6 +46,11 @@ class UHEModel(Model, FantasizeMixin):
         data, theta = posterior.data, posterior.theta
         self.kernel = posterior.kernel
         self.location, self.scale = data.location, data.scale
+        if self.scale > LARGEST:
+            raise InvalidInputError(
+                f"train_Y has a standard deviation of {self.scale:.4g}, expected at most {LARGEST}, because BoTorch's "
+                "models give variances, which would overflow; divide train_Y by a constant"
+            )
         self.signal, self.noise, self.jitter = theta.v, theta.s2, posterior.jitter
         self.categorical = tuple(int(column) for column in data.domain.categorical)
         for name, values in (
@@ -70,6 +78,10 @@ class UHEModel(Model, FantasizeMixin):
         "hmc" gives several hyperparameters and is refused: make one model for each of `Fit.posteriors`.
         """
         data = Data.of(train_X.detach().cpu().numpy(), train_Y.detach().cpu().numpy())
+        if len(data):
+            check_in_cube(
+                data.X, "scale train_X with botorch.utils.transforms.normalize and the bounds of the search space"
+            )
         fit = named_estimator(estimator)(
             data,
             kernel=check_kernel(kernel),
