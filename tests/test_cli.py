@@ -461,6 +461,28 @@ def test_a_study_made_in_python(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "Traceback" in shell.capsys.readouterr().err
 
 
+def test_the_space_of_a_study_made_in_python_is_that_of_its_finished_trials(shell: Shell) -> None:
+    made = optuna.create_study(storage="sqlite:///mine.db", study_name="mine")
+
+    def objective(trial: optuna.Trial) -> float:
+        lr = trial.suggest_float("lr", 0, 1)
+        if trial.number % 3 == 0:
+            raise ValueError("between two suggestions")
+        return lr + trial.suggest_int("depth", 1, 5)
+
+    made.optimize(objective, n_trials=1, catch=ValueError)
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr"}  # nothing better is known yet
+    made.optimize(objective, n_trials=5, catch=ValueError)
+    made.ask({"lr": Float(0, 1)})  # another program has only begun to ask
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr", "depth"}
+    assert "other parameters" not in shell.err
+    made.tell(made.ask({"lr": Float(0, 1), "width": Int(1, 5)}), 1.0)
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr", "width"}
+    assert shell.err.count("going on with") == 1
+    assert "other parameters or ranges than trial 9, the latest; going on with its: lr, width" in shell.err
+    made._storage.remove_session()
+
+
 def _raise(error: BaseException) -> Any:
     def raising(*_: Any, **__: Any) -> Any:
         raise error
@@ -600,6 +622,63 @@ def test_optimising_a_function(script: Shell) -> None:
     assert "another seed" in script.refuses("optimize", "objective:good", "--seed", "3", "--storage", "a.db")
     other = script.refuses("optimize", "objective:good", "--param", "x=0:1", "--storage", "a.db")
     assert "another space" in other
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("--method", "nonsense"), "unknown method 'nonsense'"),
+        (("--acquisition", "nonsense"), "unknown acquisition 'nonsense'"),
+        (("--startup", "-1"), "n_startup_trials is -1"),
+        (("--direction", "max"), "direction is 'max'"),
+        (("--method", "map"), "another method (auto, not map)"),
+        (("--acquisition", "ucb"), "another acquisition (log-ei, not ucb)"),
+        (("--startup", "4"), "another n_startup_trials (9, not 4)"),
+        (("--deterministic",), "another deterministic (False, not True)"),
+        (("--direction", "maximize"), "another direction (minimize, not maximize)"),
+    ],
+)
+def test_a_study_that_exists_keeps_its_settings_also_those_left_out(
+    script: Shell, option: tuple[str, ...], says: str
+) -> None:
+    script("create", "a.db", *SPACE, "--seed", "1")
+    assert says in script.refuses("optimize", "objective:good", *option, "--trials", "1", "--storage", "a.db")
+    same = ("--method", "auto", "--acquisition", "log-ei", "--startup", "9", "--noisy", "--seed", "1")
+    script("optimize", "objective:good", *same, "--trials", "1", "--storage", "a.db")
+
+
+def test_a_study_made_in_python_takes_the_settings_that_are_given(script: Shell) -> None:
+    made = optuna.create_study(storage="sqlite:///mine.db", study_name="mine")
+    command = ("optimize", "objective:good", "--storage", "mine.db", "--trials", "1")
+    assert "no search space" in script.refuses(*command)
+    space = {"x": Float(0, 1), "n": Int(1, 9), "gas": Categorical(["argon", "nitrogen"])}
+    made.tell(made.ask(space), 1.0)
+    assert "another space" in script.refuses(*command, "--param", "x=0:1")
+    assert "unknown method" in script.refuses(*command, "--method", "nonsense")
+    assert script.json("status", "mine.db")["settings"] == {"seed": 0}
+    script(*command, "--seed", "5", "--method", "random")
+    assert "kept in it from now on: method random, seed 5" in script.err
+    assert script.json("status", "mine.db")["settings"] == {"seed": 5, "method": "random"}
+    assert "another seed (5, not 6)" in script.refuses(*command, "--seed", "6")
+    optuna.create_study(storage="sqlite:///empty.db", study_name="empty")
+    script("optimize", "objective:good", "--storage", "empty.db", "--trials", "1", *SPACE)
+    made._storage.remove_session()
+
+
+def test_the_number_of_trials(script: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option's, else the space file's, else 60."""
+    monkeypatch.setattr("uhebo.cli.optimise.TRIALS", 5)
+    script.write(
+        "space.toml", "n_trials = 3\nmethod = 'random'\n[parameters]\nx = [0.0, 1]\nn = [1, 2]\ngas = ['a', 'b']"
+    )
+    found = []
+    for number, options in enumerate((["--space", "space.toml", "--trials", "2"], ["--space", "space.toml"], SPACE)):
+        done = script.json("optimize", "objective:good", *options, "--storage", f"{number}.db")
+        found.append((done["trials"], script.json("status", f"{number}.db")["settings"]["n_trials"]))
+    assert found == [({"finished": count}, count) for count in (2, 3, 5)]
+    script.write("none.toml", "n_trials = 0\n[parameters]\nx = [0.0, 1]\n")
+    assert "n_trials in the space file is 0" in script.refuses("optimize", "objective:good", "--space", "none.toml")
+    assert "else 60" in " ".join(script("optimize", "--help").split())
 
 
 def test_failing_trials(script: Shell) -> None:
