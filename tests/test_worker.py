@@ -138,6 +138,32 @@ def test_trials_that_no_worker_holds_are_left_alone(url: str, options: Options) 
     assert [trial.state.name for trial in trials_in(url)] == ["RUNNING", *["COMPLETE"] * 3]
 
 
+def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, options: Options) -> None:
+    work(url, 2, options)
+    with pytest.raises(InvalidInputError, match="was made to minimize; give direction='minimize', or use another name"):
+        work(url, 4, options, direction="maximize")
+    assert len(trials_in(url)) == 2
+    optuna.create_study(storage=url, study_name="two", directions=["minimize", "maximize"])
+    with pytest.raises(InvalidInputError, match="this study has 2"):
+        uhebo.work(quick, SPACE, 4, storage=url, study_name="two", options=options)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"direction": "max"}, "direction is 'max'; expected 'minimize' or 'maximize'"),
+        ({"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
+        ({"method": "bayes"}, "unknown method 'bayes'"),
+    ],
+)
+def test_misuse_of_work_is_a_typed_and_readable_error(
+    given: dict[str, Any], message: str, url: str, options: Options, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        work(url, 2, options, **given)
+    assert not (tmp_path / "study.db").exists()
+
+
 # Leases
 
 

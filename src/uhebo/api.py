@@ -23,6 +23,7 @@ from uhebo.sampler import UHESampler
 from uhebo.space import as_distributions
 from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
+from uhebo.trial_log import refuse_several_objectives
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
@@ -190,12 +191,19 @@ def _study(direction: Direction, storage: str | BaseStorage | None, study_name: 
     """A new study, or the one of that name in the storage."""
     with _quiet():
         study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
+    _check_direction(study, direction, "call uhebo.{}")
+    return study
+
+
+def _check_direction(study: Study, direction: Direction, remedy: str) -> None:
+    """An existing study is opened whatever it was made for; to go on the other way round would be to search for the
+    worst."""
+    refuse_several_objectives(study)
     made_to = study.direction.name.lower()
     if made_to != direction:
         raise InvalidInputError(
-            f"study {study_name!r} was made to {made_to}; call uhebo.{made_to}, or use another name"
+            f"study {study.study_name!r} was made to {made_to}; {remedy.format(made_to)}, or use another name"
         )
-    return study
 
 
 def _sampler(
@@ -203,7 +211,12 @@ def _sampler(
 ) -> UHESampler:
     if isinstance(n_trials, bool) or not isinstance(n_trials, (int, np.integer)) or n_trials < 1:
         raise InvalidInputError(f"n_trials is {n_trials!r}; expected an integer >= 1")
-    budget = len(study.get_trials(deepcopy=False)) + int(n_trials)
+    return _made_sampler(len(study.get_trials(deepcopy=False)) + int(n_trials), seed, method, options)
+
+
+def _made_sampler(
+    budget: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
+) -> UHESampler:
     given = dict(options) if method is None else {**options, "method": method}
     try:
         return UHESampler(n_trials=budget, seed=seed, **given)
