@@ -237,6 +237,39 @@ def test_a_lease_that_is_nonsense_reads_as_nobodys() -> None:
     assert leases.Held(1, 0, "{not json").lease == Lease(None)
 
 
+def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, options: Options) -> None:
+    """A dead worker's trial is queued again, `uhebo suggest` hands it out, and the workers leave it alone."""
+    study, storage = study_in(url)
+    space = as_distributions(SPACE)
+    keep(study, Kept(space, {"seed": 0}))
+    trial_id = leases.create(study, 4, Lease("dead", 1))
+    assert trial_id is not None
+    trial = optuna.Trial(study, trial_id)
+    point = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+    (stale,) = leases.held(storage.engine, study._study_id)
+    assert leases.requeue(storage.engine, stale, len(space))
+    assert "trial 0 is in the queue" in shell.refuses("tell", "study.db", "0", "0.5")
+    assert shell.json("suggest", "study.db") == [{"number": 0, "params": point}]
+
+    def slow(x: float, y: float) -> float:
+        time.sleep(0.4)  # longer than the grace period
+        return x + y
+
+    assert work(url, 4, options, slow).stored == 3
+    assert [trial.state.name for trial in trials_in(url)] == ["RUNNING", *["COMPLETE"] * 3]
+    shell("tell", "study.db", "0", "0.5")
+    assert trials_in(url)[0].value == 0.5
+
+
+def test_a_trial_that_somebody_else_took_first_gets_no_lease(url: str) -> None:
+    study, storage = study_in(url)
+    study.enqueue_trial({"x": 0.25, "y": 0.5})
+    (trial_id,) = leases.waiting(storage.engine, study._study_id, 5)
+    study.ask(as_distributions(SPACE))  # another program, between the look and the grasp
+    assert leases.adopt(storage, trial_id, "late") is None
+    assert leases.held(storage.engine, study._study_id) == []
+
+
 # Suggestions in parallel
 
 

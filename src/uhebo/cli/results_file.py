@@ -145,6 +145,8 @@ def running_number(text: str, trials: Mapping[int, FrozenTrial]) -> int:
         hint = f"waiting for a value: {', '.join(map(str, waiting[:20]))}" if waiting else "none waits for a value"
         raise InvalidInputError(f"there is no trial {number}; {hint}")
     trial = trials[number]
+    if trial.state == TrialState.WAITING:
+        raise InvalidInputError(f"trial {number} is in the queue and nobody's yet; take it with uhebo suggest")
     if trial.state != TrialState.RUNNING:
         value = f" with value {trial.value!r}" if trial.state == TrialState.COMPLETE else ""
         raise InvalidInputError(
