@@ -138,6 +138,69 @@ def test_row_15_known_experiments(lab: Shell) -> None:
     assert lab.json("history", "lab.db", "--last", "1")[0]["value"] == "inf"  # JSON has no infinity
 
 
+def test_what_spreadsheets_write(shell: Shell) -> None:
+    """Booleans in capitals, whole numbers without their .0, decimal commas, columns that were once clicked on."""
+    space = ("--param", "x=float:0:1", "--param", "on=cat:true,false", "--param", "size=cat:1.0,2.5,words")
+    shell("create", "lab.db", *space)
+    shell.write("excel.csv", "x;on;size;value;;\r\n0,25;FALSE;1;-1,5e1;;\r\n1;WAHR;2,5;2;;\r\n")
+    assert "line 3: on is 'WAHR', expected one of true, false" in shell.refuses("tell", "lab.db", "--csv", "excel.csv")
+    shell.write("excel.csv", "x;on;size;value;;\r\n0,25;FALSE;1;-1,5e1;;\r\n1;True;2,5;failed;;;\r\n")
+    assert shell.json("tell", "lab.db", "--csv", "excel.csv")["added"] == 2
+    first, second = shell.json("history", "lab.db")
+    assert (first["params"], first["value"]) == ({"x": 0.25, "on": False, "size": 1.0}, -15.0)
+    assert (second["params"], second["state"]) == ({"x": 1.0, "on": True, "size": 2.5}, "failed")
+    shell.write("named.csv", "x,on,size,value,\n0.5,true,words,1,remark\n")
+    shell("tell", "lab.db", "--csv", "named.csv", "--ignore-extra")
+    shell.write("comma.csv", 'number;x;value\n3,0;"0,5";1,25\n')
+    shell("suggest", "lab.db")
+    assert "trial 3 was suggested with" in shell.refuses("tell", "lab.db", "--csv", "comma.csv")
+    shell.write("comma.csv", "number;value\n3,0;1,25\n")
+    shell("tell", "lab.db", "--csv", "comma.csv")
+    assert shell.json("history", "lab.db")[3]["value"] == 1.25
+
+
+def test_a_history_is_told_to_another_study(lab: Shell) -> None:
+    """How a wrong value is corrected and a range widened: everything into a new study."""
+    lab("tell", "lab.db", "0", "0.5")
+    lab("tell", "lab.db", "1", "--failed")
+    lab.write("known.csv", "x,n,gas,value\n0.125,3,argon,7\n0.25,4,argon,failed\n")
+    lab("tell", "lab.db", "--csv", "known.csv")
+    study = optuna.load_study(study_name="lab", storage="sqlite:///lab.db")
+    study.add_trial(optuna.create_trial(state=TrialState.FAIL))  # before it had a point
+    study._storage.remove_session()
+    was = lab.json("history", "lab.db")
+    lab.write("all.csv", lab("history", "lab.db", "--csv"))
+    assert "4 of 4 experiments are in this study already" in lab.refuses("tell", "lab.db", "--csv", "all.csv")
+    lab("create", "new.db", "--param", "x=float:0:2", *SPACE[2:], "--seed", "1")
+    lab("suggest", "new.db")
+    told = lab.json("tell", "new.db", "--csv", "all.csv")
+    assert (told["told"], told["added"], told["passed_over"]) == (0, 4, 2)
+    assert "passed over 2 without a result, under way then or failed without a point: line 4, 7" in lab.err
+    now = lab.json("history", "new.db")[1:]
+    assert [(row["state"], row["value"], row["params"]) for row in now] == [
+        (row["state"], row["value"], row["params"]) for row in was if row["number"] in (0, 1, 3, 4)
+    ]
+    assert "4 of 4 experiments are in this study" in lab.refuses("tell", "new.db", "--csv", "all.csv")
+
+
+def test_a_history_may_be_corrected_and_keeps_reasons(script: Shell) -> None:
+    script("optimize", "objective:mixed", *SPACE, "--trials", "8", "--seed", "2", "--method", "random")
+    script("suggest", "study.db")
+    lines = script("history", "study.db", "--csv").splitlines()
+    assert lines[0] == "number,state,value,x,n,gas,failure"
+    assert "failure" in script("history", "study.db")
+    lines[-1] = lines[-1].replace("running,", "running,42.5")  # it was measured after all
+    script.write("all.csv", "\n".join(lines) + "\n")
+    script("create", "new.db", *SPACE)
+    assert script.json("tell", "new.db", "--csv", "all.csv")["added"] == 9
+    before, after = script.json("history", "study.db"), script.json("history", "new.db")
+    assert after[:8] == before[:8]
+    assert after[8]["value"] == 42.5
+    assert "failure" not in script("history", "new.db", "--last", "1", "--csv")
+    script.write("space.toml", "[parameters]\nfailure = [0, 1]\n")
+    assert "can not be named 'failure'" in script.refuses("create", "b.db", "--space", "space.toml")
+
+
 def test_a_spreadsheet_may_round_a_suggestion_but_not_change_it(lab: Shell) -> None:
     x, n, gas = lab.json("history", "lab.db")[0]["params"].values()
     lab.write("other.csv", f"number,x,n,gas,value\n0,{(x + 0.3) % 1},{n},{gas},1\n")
@@ -190,7 +253,13 @@ def test_row_14_told_twice(lab: Shell) -> None:
         ("x,n,gas,value\n0.5,1,argon,1\n0.5,1,argon,high\n", "line 3: value is 'high'"),
         ("x,n,gas,value\n0.5,1,argon,\n", "line 2: value is empty"),
         ("x,n,gas,value\n0.5,1,argon,NaN\n", "line 2: value is 'NaN'"),
-        ("x,n,gas,value\n0.5,1,argon,failed\n", "line 2: value is 'failed'"),
+        ("x,n,gas,value,,\n0.5,1,argon,1,,2\n", "a column without a name has cells"),
+        ("x;n;gas;value\n0,5;1;argon;1.234,5\n", "value is '1.234,5', expected a number with a decimal point"),
+        ('x,n,gas,value\n"0,5",1,argon,1\n', "expected a number from 0.0 to 1.0 with a decimal point"),
+        ("number,state,value,x,n,gas\n0,odd,1,0.5,1,argon\n", "line 2: state is 'odd', expected one of finished"),
+        ("number,state,value,x,n,gas\n0,finished,,0.5,1,argon\n", "line 2: value is empty"),
+        ("number,state,value,x,n,gas\n0,running,,0.5,1,argon\n", "no row with a result"),
+        ("number,state,value,x,n\n0,finished,1,0.5,1\n", "column 'gas' is missing"),
         ("x,n,gas,value\n1.5,1,argon,1\n", "line 2: x is 1.5, outside the space: expected a number from 0.0 to 1.0"),
         ("x,n,gas,value\n0.5,2.5,argon,1\n", "line 2: n is '2.5', expected an integer from 1 to 9"),
         ("x,n,gas,value\n0.5,10,argon,1\n", "line 2: n is 10, outside the space"),
@@ -581,6 +650,11 @@ def test_choices_as_text_and_back() -> None:
     assert [parsed("c", text, distribution) for text in texts(distribution)] == list(distribution.choices)
     assert len(set(texts(distribution))) == len(distribution.choices)
     assert parsed("b", "True", Categorical([True, False])) is True
+    assert parsed("b", "FALSE", Categorical(["true", "false"])) == "false"
+    assert parsed("b", "1", Categorical([1.0, 2.0])) == 1.0
+    assert parsed("b", "True", Categorical([True, "True"])) == "True"
+    with pytest.raises(InvalidInputError, match="b is 'TRUE'"):  # which one?
+        parsed("b", "TRUE", Categorical([True, "True"]))
     with pytest.raises(InvalidInputError, match="b is 'maybe'"):
         parsed("b", "maybe", Categorical([True, False]))
 
