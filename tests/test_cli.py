@@ -23,7 +23,8 @@ from uhebo.cli import main, settings, storage
 from uhebo.cli.explain import masked, printable
 from uhebo.cli.limits import MAX_BYTES, MAX_ROWS
 from uhebo.cli.look import file_name
-from uhebo.cli.objective import TrialFailed, environment_names, last_number
+from uhebo.cli.objective import TAIL_BYTES, environment_names
+from uhebo.cli.printed import TrialFailed, last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
 from uhebo.errors import InvalidInputError
@@ -853,10 +854,47 @@ def test_a_program_that_can_not_start_ends_the_run(shell: Shell) -> None:
         ("93%", 93.0),
         ("-inf", float("-inf")),
         ("banana 4\nInfinite loop", 4.0),
+        (" energy =  0.1234D-03", 0.1234e-3),
+        ("energy -1.5d+02 of resnet-50 in 2D", -150.0),
+        ("\x1b[1;32m0.75\x1b[0m", 0.75),
+        ("loss\x1b[32m0.75\x1b[0m\x1b]0;title 3\x07\x1b[2K\x1b(B\r", 0.75),
+        ("-\x1b[1m0.5\x1b[0m", -0.5),
+        ("10\x1b[2K0.5", 0.5),
+        ("loss \N{MINUS SIGN}0.5", -0.5),
+        ("(3, 0.25), [1,-2], {a:1,b:2}", 2.0),
+        ("loss 0.5 after 1,234s", 0.5),
+        ("loss,0.25", 0.25),
     ],
 )
 def test_the_last_printed_number(text: str, value: float) -> None:
     assert last_number(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss: 1,234.56",
+        "1.234,56",
+        "0,5",
+        "1'234.5",
+        "1_234.5",
+        "0.1234-103",
+        "2024-05-17",
+        "1.2.3",
+        "3,0.25",
+        "1,5e-3",
+    ],
+)
+def test_a_printed_number_that_may_mean_several_is_none(text: str) -> None:
+    """And the number before it is not taken in its place."""
+    with pytest.raises(TrialFailed, match="more than one way; let it print the value last, as a plain number"):
+        last_number(f"epoch 3\n{text}\n")
+
+
+def test_long_output_takes_no_longer() -> None:
+    for piece in ("1", "1,", "-", "1.", "\x1b[", "e1", "_"):
+        with pytest.raises(TrialFailed):
+            last_number(piece * (TAIL_BYTES // len(piece)) + "x")
 
 
 def test_no_printed_number() -> None:

@@ -120,7 +120,7 @@ def _new(storage: BaseStorage, place: Place, name: str | None, wanted: Declared 
 
 def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
-    from uhebo.cli.objective import TrialFailed
+    from uhebo.cli.printed import TrialFailed
     from uhebo.cli.settings import ask
 
     succeeded = 0
