@@ -1,9 +1,11 @@
 """The code blocks of a Markdown page, and how they are run: in order, in one namespace, in one empty folder.
 
-```python       runs; with `# file: name` in its first line it is written to that file instead
+```python       runs; with title="name" after the language it is written to that file instead
 ```console      each line after `$ ` runs: `uhebo …` in this process, `pip …` in an environment of its own beside the
                 sources, `export …` for the lines after it, anything else in a shell
-other           written to a file if its first line is `# file: name`, else taken for output or illustration
+other           written to a file if it has a title="name", else taken for output or illustration
+
+The title is in the fence and not in the block: the site shows it above the block, and what is copied is the file.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ from uhebo.strategy import METHODS
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 SOURCES = ["src", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"]
-FILE = "# file: "
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)[^\n]*\n(?P<code>.*?)^(?P=indent)```$", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>[\w-]*)(?: title=\"(?P<file>[^\"\n]+)\")?[^\n]*\n(?P<code>.*?)^(?P=indent)```$",
+    re.M | re.S,
+)
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.M)
 HIDDEN_CODE = ("py", "pycon", "sh", "bash", "shell", "ipython")
 """Code under a name by which it would not be run."""
@@ -48,12 +52,8 @@ class Block:
     """Of its first line of code."""
     language: str
     code: str
-
-    @property
-    def file(self) -> str | None:
-        """Name of the file it is to be written to."""
-        first = self.code.partition("\n")[0]
-        return first.removeprefix(FILE).strip() if first.startswith(FILE) else None
+    file: str | None
+    """Name of the file it is to be written to."""
 
     @property
     def imports(self) -> set[str]:
@@ -70,7 +70,7 @@ def blocks(page: Path) -> list[Block]:
     for match in FENCE.finditer(text):
         code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.M)
         line = text.count("\n", 0, match.start("code")) + 1
-        found.append(Block(page, line, match["language"], code))
+        found.append(Block(page, line, match["language"], code, match["file"]))
     return found
 
 
@@ -102,8 +102,7 @@ def run_blocks(chosen: list[Block], shell: Shell, stand_ins: Mapping[str, str] =
     with left_as_it_was():
         for block in chosen:
             if block.file:
-                shell.write(block.file, block.code.partition("\n")[2])
-                (shell.folder / block.file).chmod(0o755)
+                shell.write(block.file, block.code)
             elif block.language == "python":
                 # Blank lines in front, so that a traceback names the line of the page.
                 code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", dont_inherit=True)

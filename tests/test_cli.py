@@ -23,7 +23,8 @@ from uhebo.cli import main, settings, storage
 from uhebo.cli.explain import masked, printable
 from uhebo.cli.limits import MAX_BYTES, MAX_ROWS
 from uhebo.cli.look import file_name
-from uhebo.cli.objective import TrialFailed, environment_names, last_number
+from uhebo.cli.objective import TAIL_BYTES, environment_names
+from uhebo.cli.printed import TrialFailed, last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
 from uhebo.errors import InvalidInputError
@@ -138,6 +139,69 @@ def test_row_15_known_experiments(lab: Shell) -> None:
     assert lab.json("history", "lab.db", "--last", "1")[0]["value"] == "inf"  # JSON has no infinity
 
 
+def test_what_spreadsheets_write(shell: Shell) -> None:
+    """Booleans in capitals, whole numbers without their .0, decimal commas, columns that were once clicked on."""
+    space = ("--param", "x=float:0:1", "--param", "on=cat:true,false", "--param", "size=cat:1.0,2.5,words")
+    shell("create", "lab.db", *space)
+    shell.write("excel.csv", "x;on;size;value;;\r\n0,25;FALSE;1;-1,5e1;;\r\n1;WAHR;2,5;2;;\r\n")
+    assert "line 3: on is 'WAHR', expected one of true, false" in shell.refuses("tell", "lab.db", "--csv", "excel.csv")
+    shell.write("excel.csv", "x;on;size;value;;\r\n0,25;FALSE;1;-1,5e1;;\r\n1;True;2,5;failed;;;\r\n")
+    assert shell.json("tell", "lab.db", "--csv", "excel.csv")["added"] == 2
+    first, second = shell.json("history", "lab.db")
+    assert (first["params"], first["value"]) == ({"x": 0.25, "on": False, "size": 1.0}, -15.0)
+    assert (second["params"], second["state"]) == ({"x": 1.0, "on": True, "size": 2.5}, "failed")
+    shell.write("named.csv", "x,on,size,value,\n0.5,true,words,1,remark\n")
+    shell("tell", "lab.db", "--csv", "named.csv", "--ignore-extra")
+    shell.write("comma.csv", 'number;x;value\n3,0;"0,5";1,25\n')
+    shell("suggest", "lab.db")
+    assert "trial 3 was suggested with" in shell.refuses("tell", "lab.db", "--csv", "comma.csv")
+    shell.write("comma.csv", "number;value\n3,0;1,25\n")
+    shell("tell", "lab.db", "--csv", "comma.csv")
+    assert shell.json("history", "lab.db")[3]["value"] == 1.25
+
+
+def test_a_history_is_told_to_another_study(lab: Shell) -> None:
+    """How a wrong value is corrected and a range widened: everything into a new study."""
+    lab("tell", "lab.db", "0", "0.5")
+    lab("tell", "lab.db", "1", "--failed")
+    lab.write("known.csv", "x,n,gas,value\n0.125,3,argon,7\n0.25,4,argon,failed\n")
+    lab("tell", "lab.db", "--csv", "known.csv")
+    study = optuna.load_study(study_name="lab", storage="sqlite:///lab.db")
+    study.add_trial(optuna.create_trial(state=TrialState.FAIL))  # before it had a point
+    study._storage.remove_session()
+    was = lab.json("history", "lab.db")
+    lab.write("all.csv", lab("history", "lab.db", "--csv"))
+    assert "4 of 4 experiments are in this study already" in lab.refuses("tell", "lab.db", "--csv", "all.csv")
+    lab("create", "new.db", "--param", "x=float:0:2", *SPACE[2:], "--seed", "1")
+    lab("suggest", "new.db")
+    told = lab.json("tell", "new.db", "--csv", "all.csv")
+    assert (told["told"], told["added"], told["passed_over"]) == (0, 4, 2)
+    assert "passed over 2 without a result, under way then or failed without a point: line 4, 7" in lab.err
+    now = lab.json("history", "new.db")[1:]
+    assert [(row["state"], row["value"], row["params"]) for row in now] == [
+        (row["state"], row["value"], row["params"]) for row in was if row["number"] in (0, 1, 3, 4)
+    ]
+    assert "4 of 4 experiments are in this study" in lab.refuses("tell", "new.db", "--csv", "all.csv")
+
+
+def test_a_history_may_be_corrected_and_keeps_reasons(script: Shell) -> None:
+    script("optimize", "objective:mixed", *SPACE, "--trials", "8", "--seed", "2", "--method", "random")
+    script("suggest", "study.db")
+    lines = script("history", "study.db", "--csv").splitlines()
+    assert lines[0] == "number,state,value,x,n,gas,failure"
+    assert "failure" in script("history", "study.db")
+    lines[-1] = lines[-1].replace("running,", "running,42.5")  # it was measured after all
+    script.write("all.csv", "\n".join(lines) + "\n")
+    script("create", "new.db", *SPACE)
+    assert script.json("tell", "new.db", "--csv", "all.csv")["added"] == 9
+    before, after = script.json("history", "study.db"), script.json("history", "new.db")
+    assert after[:8] == before[:8]
+    assert after[8]["value"] == 42.5
+    assert "failure" not in script("history", "new.db", "--last", "1", "--csv")
+    script.write("space.toml", "[parameters]\nfailure = [0, 1]\n")
+    assert "can not be named 'failure'" in script.refuses("create", "b.db", "--space", "space.toml")
+
+
 def test_a_spreadsheet_may_round_a_suggestion_but_not_change_it(lab: Shell) -> None:
     x, n, gas = lab.json("history", "lab.db")[0]["params"].values()
     lab.write("other.csv", f"number,x,n,gas,value\n0,{(x + 0.3) % 1},{n},{gas},1\n")
@@ -190,7 +254,13 @@ def test_row_14_told_twice(lab: Shell) -> None:
         ("x,n,gas,value\n0.5,1,argon,1\n0.5,1,argon,high\n", "line 3: value is 'high'"),
         ("x,n,gas,value\n0.5,1,argon,\n", "line 2: value is empty"),
         ("x,n,gas,value\n0.5,1,argon,NaN\n", "line 2: value is 'NaN'"),
-        ("x,n,gas,value\n0.5,1,argon,failed\n", "line 2: value is 'failed'"),
+        ("x,n,gas,value,,\n0.5,1,argon,1,,2\n", "a column without a name has cells"),
+        ("x;n;gas;value\n0,5;1;argon;1.234,5\n", "value is '1.234,5', expected a number with a decimal point"),
+        ('x,n,gas,value\n"0,5",1,argon,1\n', "expected a number from 0.0 to 1.0 with a decimal point"),
+        ("number,state,value,x,n,gas\n0,odd,1,0.5,1,argon\n", "line 2: state is 'odd', expected one of finished"),
+        ("number,state,value,x,n,gas\n0,finished,,0.5,1,argon\n", "line 2: value is empty"),
+        ("number,state,value,x,n,gas\n0,running,,0.5,1,argon\n", "no row with a result"),
+        ("number,state,value,x,n\n0,finished,1,0.5,1\n", "column 'gas' is missing"),
         ("x,n,gas,value\n1.5,1,argon,1\n", "line 2: x is 1.5, outside the space: expected a number from 0.0 to 1.0"),
         ("x,n,gas,value\n0.5,2.5,argon,1\n", "line 2: n is '2.5', expected an integer from 1 to 9"),
         ("x,n,gas,value\n0.5,10,argon,1\n", "line 2: n is 10, outside the space"),
@@ -461,6 +531,28 @@ def test_a_study_made_in_python(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "Traceback" in shell.capsys.readouterr().err
 
 
+def test_the_space_of_a_study_made_in_python_is_that_of_its_finished_trials(shell: Shell) -> None:
+    made = optuna.create_study(storage="sqlite:///mine.db", study_name="mine")
+
+    def objective(trial: optuna.Trial) -> float:
+        lr = trial.suggest_float("lr", 0, 1)
+        if trial.number % 3 == 0:
+            raise ValueError("between two suggestions")
+        return lr + trial.suggest_int("depth", 1, 5)
+
+    made.optimize(objective, n_trials=1, catch=ValueError)
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr"}  # nothing better is known yet
+    made.optimize(objective, n_trials=5, catch=ValueError)
+    made.ask({"lr": Float(0, 1)})  # another program has only begun to ask
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr", "depth"}
+    assert "other parameters" not in shell.err
+    made.tell(made.ask({"lr": Float(0, 1), "width": Int(1, 5)}), 1.0)
+    assert set(shell.json("suggest", "mine.db")[0]["params"]) == {"lr", "width"}
+    assert shell.err.count("going on with") == 1
+    assert "other parameters or ranges than trial 9, the latest; going on with its: lr, width" in shell.err
+    made._storage.remove_session()
+
+
 def _raise(error: BaseException) -> Any:
     def raising(*_: Any, **__: Any) -> Any:
         raise error
@@ -559,6 +651,11 @@ def test_choices_as_text_and_back() -> None:
     assert [parsed("c", text, distribution) for text in texts(distribution)] == list(distribution.choices)
     assert len(set(texts(distribution))) == len(distribution.choices)
     assert parsed("b", "True", Categorical([True, False])) is True
+    assert parsed("b", "FALSE", Categorical(["true", "false"])) == "false"
+    assert parsed("b", "1", Categorical([1.0, 2.0])) == 1.0
+    assert parsed("b", "True", Categorical([True, "True"])) == "True"
+    with pytest.raises(InvalidInputError, match="b is 'TRUE'"):  # which one?
+        parsed("b", "TRUE", Categorical([True, "True"]))
     with pytest.raises(InvalidInputError, match="b is 'maybe'"):
         parsed("b", "maybe", Categorical([True, False]))
 
@@ -600,6 +697,63 @@ def test_optimising_a_function(script: Shell) -> None:
     assert "another seed" in script.refuses("optimize", "objective:good", "--seed", "3", "--storage", "a.db")
     other = script.refuses("optimize", "objective:good", "--param", "x=0:1", "--storage", "a.db")
     assert "another space" in other
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("--method", "nonsense"), "unknown method 'nonsense'"),
+        (("--acquisition", "nonsense"), "unknown acquisition 'nonsense'"),
+        (("--startup", "-1"), "n_startup_trials is -1"),
+        (("--direction", "max"), "direction is 'max'"),
+        (("--method", "map"), "another method (auto, not map)"),
+        (("--acquisition", "ucb"), "another acquisition (log-ei, not ucb)"),
+        (("--startup", "4"), "another n_startup_trials (9, not 4)"),
+        (("--deterministic",), "another deterministic (False, not True)"),
+        (("--direction", "maximize"), "another direction (minimize, not maximize)"),
+    ],
+)
+def test_a_study_that_exists_keeps_its_settings_also_those_left_out(
+    script: Shell, option: tuple[str, ...], says: str
+) -> None:
+    script("create", "a.db", *SPACE, "--seed", "1")
+    assert says in script.refuses("optimize", "objective:good", *option, "--trials", "1", "--storage", "a.db")
+    same = ("--method", "auto", "--acquisition", "log-ei", "--startup", "9", "--noisy", "--seed", "1")
+    script("optimize", "objective:good", *same, "--trials", "1", "--storage", "a.db")
+
+
+def test_a_study_made_in_python_takes_the_settings_that_are_given(script: Shell) -> None:
+    made = optuna.create_study(storage="sqlite:///mine.db", study_name="mine")
+    command = ("optimize", "objective:good", "--storage", "mine.db", "--trials", "1")
+    assert "no search space" in script.refuses(*command)
+    space = {"x": Float(0, 1), "n": Int(1, 9), "gas": Categorical(["argon", "nitrogen"])}
+    made.tell(made.ask(space), 1.0)
+    assert "another space" in script.refuses(*command, "--param", "x=0:1")
+    assert "unknown method" in script.refuses(*command, "--method", "nonsense")
+    assert script.json("status", "mine.db")["settings"] == {"seed": 0}
+    script(*command, "--seed", "5", "--method", "random")
+    assert "kept in it from now on: method random, seed 5" in script.err
+    assert script.json("status", "mine.db")["settings"] == {"seed": 5, "method": "random"}
+    assert "another seed (5, not 6)" in script.refuses(*command, "--seed", "6")
+    optuna.create_study(storage="sqlite:///empty.db", study_name="empty")
+    script("optimize", "objective:good", "--storage", "empty.db", "--trials", "1", *SPACE)
+    made._storage.remove_session()
+
+
+def test_the_number_of_trials(script: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option's, else the space file's, else 60."""
+    monkeypatch.setattr("uhebo.cli.optimise.TRIALS", 5)
+    script.write(
+        "space.toml", "n_trials = 3\nmethod = 'random'\n[parameters]\nx = [0.0, 1]\nn = [1, 2]\ngas = ['a', 'b']"
+    )
+    found = []
+    for number, options in enumerate((["--space", "space.toml", "--trials", "2"], ["--space", "space.toml"], SPACE)):
+        done = script.json("optimize", "objective:good", *options, "--storage", f"{number}.db")
+        found.append((done["trials"], script.json("status", f"{number}.db")["settings"]["n_trials"]))
+    assert found == [({"finished": count}, count) for count in (2, 3, 5)]
+    script.write("none.toml", "n_trials = 0\n[parameters]\nx = [0.0, 1]\n")
+    assert "n_trials in the space file is 0" in script.refuses("optimize", "objective:good", "--space", "none.toml")
+    assert "else 60" in " ".join(script("optimize", "--help").split())
 
 
 def test_failing_trials(script: Shell) -> None:
@@ -700,10 +854,47 @@ def test_a_program_that_can_not_start_ends_the_run(shell: Shell) -> None:
         ("93%", 93.0),
         ("-inf", float("-inf")),
         ("banana 4\nInfinite loop", 4.0),
+        (" energy =  0.1234D-03", 0.1234e-3),
+        ("energy -1.5d+02 of resnet-50 in 2D", -150.0),
+        ("\x1b[1;32m0.75\x1b[0m", 0.75),
+        ("loss\x1b[32m0.75\x1b[0m\x1b]0;title 3\x07\x1b[2K\x1b(B\r", 0.75),
+        ("-\x1b[1m0.5\x1b[0m", -0.5),
+        ("10\x1b[2K0.5", 0.5),
+        ("loss \N{MINUS SIGN}0.5", -0.5),
+        ("(3, 0.25), [1,-2], {a:1,b:2}", 2.0),
+        ("loss 0.5 after 1,234s", 0.5),
+        ("loss,0.25", 0.25),
     ],
 )
 def test_the_last_printed_number(text: str, value: float) -> None:
     assert last_number(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss: 1,234.56",
+        "1.234,56",
+        "0,5",
+        "1'234.5",
+        "1_234.5",
+        "0.1234-103",
+        "2024-05-17",
+        "1.2.3",
+        "3,0.25",
+        "1,5e-3",
+    ],
+)
+def test_a_printed_number_that_may_mean_several_is_none(text: str) -> None:
+    """And the number before it is not taken in its place."""
+    with pytest.raises(TrialFailed, match="more than one way; let it print the value last, as a plain number"):
+        last_number(f"epoch 3\n{text}\n")
+
+
+def test_long_output_takes_no_longer() -> None:
+    for piece in ("1", "1,", "-", "1.", "\x1b[", "e1", "_"):
+        with pytest.raises(TrialFailed):
+            last_number(piece * (TAIL_BYTES // len(piece)) + "x")
 
 
 def test_no_printed_number() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -17,7 +18,11 @@ from typing import Any
 import pytest
 
 import uhebo
+from tests.pages import README, blocks, commands, run_blocks
 from tests.test_cli import Shell
+from uhebo.cli.settings import Kept, effective
+from uhebo.sampler import UHESampler
+from uhebo.space import as_distributions
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
 COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "worker", "diagnose", "report"]
@@ -164,6 +169,16 @@ def test_every_example_in_help_runs(shell: Shell, monkeypatch: pytest.MonkeyPatc
     assert bool(pages) == (command == "dashboard")
 
 
+@pytest.mark.parametrize("command", ["create", "optimize"])
+def test_help_names_the_defaults_that_there_are(shell: Shell, command: str) -> None:
+    text = " ".join(shell(command, "--help").split())
+    assumed = effective(Kept(as_distributions({"x": (0.0, 1.0)}), {}))
+    assert f"lists them. Default: {assumed['method']}." in text
+    assert f"(auto: {assumed['acquisition']}, else ucb)" in text
+    method = inspect.signature(UHESampler.__init__).parameters["method"]
+    assert assumed["method"] == method.default
+
+
 def test_help_names_every_command(shell: Shell) -> None:
     listed = re.findall(r"^  (\w+) {2,}\w", shell("--help").partition("Commands:")[2], re.M)
     assert listed == COMMANDS
@@ -172,33 +187,13 @@ def test_help_names_every_command(shell: Shell) -> None:
 # ---------------------------------------------------------------------------------------------------- the guide
 
 
-def _blocks(text: str) -> list[tuple[str, str]]:
-    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-
-
-def _run_line(shell: Shell, line: str) -> None:
-    command, _, target = line.removeprefix("$ ").partition(" > ")
-    out = shell(*shlex.split(command)[1:])
-    if target:
-        shell.write(target, out)
-
-
 def test_the_guide_runs_as_written(shell: Shell) -> None:
-    """Each block with `# file: name` is written, each line with `$ uhebo` is run, in order, in one folder."""
-    lines = 0
-    for language, block in _blocks(GUIDE.read_text(encoding="utf-8")):
-        if language == "console":
-            for line in filter(None, block.splitlines()):
-                _run_line(shell, line)
-                lines += 1
-        else:
-            first, _, content = block.partition("\n")
-            name = first.removeprefix("# file: ")
-            assert name != first, first
-            shell.write(name, content)
-            (shell.folder / name).chmod(0o755)
-    assert lines >= 15
+    """Each block with a title is written to that file, each line after `$ ` is run, in order, in one folder."""
+    found = blocks(GUIDE)
+    assert run_blocks(found, shell) == len(found)
+    assert sum(len(commands(block)) for block in found if block.language == "console") >= 15
     assert shell.json("best", "lab.db")["value"] == 63.4
+    assert shell.json("best", "lab2.db")["value"] == 63.4
     assert shell.json("status", "script.db")["trials"] == {"finished": 5}
     with (shell.folder / "batch.csv").open(newline="") as file:
         assert [row["number"] for row in csv.DictReader(file)] == ["6", "7", "8", "9"]
@@ -220,9 +215,9 @@ def test_the_readmes_commands_run(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     """The furnace story of the README, in order, in one folder."""
     pages = _no_waiting(monkeypatch)
     ran = []
-    for language, block in _blocks((GUIDE.parents[1] / "README.md").read_text(encoding="utf-8")):
-        for line in block.splitlines() if language == "console" else ():
-            args = shlex.split(line.removeprefix("$ "), comments=True)[1:]
+    for block in blocks(README):
+        for line in commands(block) if block.language == "console" else ():
+            args = shlex.split(line, comments=True)[1:]
             shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
             ran.append(args[0])
     assert ran == ["create", "suggest", "tell", "suggest", "diagnose", "report", "dashboard"]

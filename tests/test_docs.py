@@ -81,6 +81,20 @@ def test_no_code_hides_from_the_tests() -> None:
     assert [str(block) for block in every if block.language in HIDDEN_CODE and not block.file] == []
 
 
+def test_what_a_reader_copies_is_the_file() -> None:
+    """No line of ours in it: a CSV has no comments, and a script begins with its #! line."""
+    files = [block for page in pages() for block in blocks(page) if block.file]
+    assert len(files) >= 10
+    assert [str(block) for page in pages() for block in blocks(page) if "# file:" in block.code] == []
+    assert all(block.code.startswith("#!") for block in files if block.language == "sh")
+
+
+def test_the_site_names_the_files(site: Path) -> None:
+    for block in blocks(DOCS / "shell.md"):
+        if block.file:
+            assert f'<span class="filename">{block.file}</span>' in (site / "shell.html").read_text(encoding="utf-8")
+
+
 def test_a_console_block_has_commands() -> None:
     for page in pages():
         for block in blocks(page):

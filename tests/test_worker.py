@@ -138,6 +138,32 @@ def test_trials_that_no_worker_holds_are_left_alone(url: str, options: Options) 
     assert [trial.state.name for trial in trials_in(url)] == ["RUNNING", *["COMPLETE"] * 3]
 
 
+def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, options: Options) -> None:
+    work(url, 2, options)
+    with pytest.raises(InvalidInputError, match="was made to minimize; give direction='minimize', or use another name"):
+        work(url, 4, options, direction="maximize")
+    assert len(trials_in(url)) == 2
+    optuna.create_study(storage=url, study_name="two", directions=["minimize", "maximize"])
+    with pytest.raises(InvalidInputError, match="this study has 2"):
+        uhebo.work(quick, SPACE, 4, storage=url, study_name="two", options=options)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"direction": "max"}, "direction is 'max'; expected 'minimize' or 'maximize'"),
+        ({"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
+        ({"method": "bayes"}, "unknown method 'bayes'"),
+    ],
+)
+def test_misuse_of_work_is_a_typed_and_readable_error(
+    given: dict[str, Any], message: str, url: str, options: Options, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        work(url, 2, options, **given)
+    assert not (tmp_path / "study.db").exists()
+
+
 # Leases
 
 
@@ -209,6 +235,39 @@ def test_a_lease_that_is_nonsense_reads_as_nobodys() -> None:
     assert Lease.of("nonsense") == Lease(None)
     assert Lease.of({"worker": 3, "beat": "x", "attempt": None}) == Lease(None)
     assert leases.Held(1, 0, "{not json").lease == Lease(None)
+
+
+def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, options: Options) -> None:
+    """A dead worker's trial is queued again, `uhebo suggest` hands it out, and the workers leave it alone."""
+    study, storage = study_in(url)
+    space = as_distributions(SPACE)
+    keep(study, Kept(space, {"seed": 0}))
+    trial_id = leases.create(study, 4, Lease("dead", 1))
+    assert trial_id is not None
+    trial = optuna.Trial(study, trial_id)
+    point = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+    (stale,) = leases.held(storage.engine, study._study_id)
+    assert leases.requeue(storage.engine, stale, len(space))
+    assert "trial 0 is in the queue" in shell.refuses("tell", "study.db", "0", "0.5")
+    assert shell.json("suggest", "study.db") == [{"number": 0, "params": point}]
+
+    def slow(x: float, y: float) -> float:
+        time.sleep(0.4)  # longer than the grace period
+        return x + y
+
+    assert work(url, 4, options, slow).stored == 3
+    assert [trial.state.name for trial in trials_in(url)] == ["RUNNING", *["COMPLETE"] * 3]
+    shell("tell", "study.db", "0", "0.5")
+    assert trials_in(url)[0].value == 0.5
+
+
+def test_a_trial_that_somebody_else_took_first_gets_no_lease(url: str) -> None:
+    study, storage = study_in(url)
+    study.enqueue_trial({"x": 0.25, "y": 0.5})
+    (trial_id,) = leases.waiting(storage.engine, study._study_id, 5)
+    study.ask(as_distributions(SPACE))  # another program, between the look and the grasp
+    assert leases.adopt(storage, trial_id, "late") is None
+    assert leases.held(storage.engine, study._study_id) == []
 
 
 # Suggestions in parallel

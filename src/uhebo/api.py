@@ -23,6 +23,7 @@ from uhebo.sampler import UHESampler
 from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
+from uhebo.trial_log import refuse_several_objectives
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
@@ -151,7 +152,8 @@ def minimize(
     Ctrl-C ends the run early and returns what was done.
     """
     distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
-    study = _study("minimize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
+    sampler = partial(_made_sampler, seed=seed, method=method, options=options)
+    study = _study("minimize", storage, study_name, n_trials, sampler)
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
 
@@ -173,7 +175,8 @@ def maximize(
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
     distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
-    study = _study("maximize", storage, study_name, _sampler_maker(n_trials, seed, method, options))
+    sampler = partial(_made_sampler, seed=seed, method=method, options=options)
+    study = _study("maximize", storage, study_name, n_trials, sampler)
     return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
 
 
@@ -200,35 +203,39 @@ def _study(
     direction: Direction,
     storage: str | BaseStorage | None,
     study_name: str | None,
+    n_trials: int,
     make_sampler: Callable[[int], UHESampler],
 ) -> Study:
-    """A new study, or the one of that name in the storage."""
-    make_sampler(0)  # an option that is no good is refused before there is a study
+    """A new study, or the one of that name in the storage, with the sampler for its number of trials."""
+    make_sampler(int(n_trials))  # an option that is no good is refused before there is a study
     with QUIET:
         study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
-    made_to = study.direction.name.lower()
-    if made_to != direction:
-        raise InvalidInputError(
-            f"study {study_name!r} was made to {made_to}; call uhebo.{made_to}, or use another name"
-        )
+    _check_direction(study, direction, "call uhebo.{}")
     # Trials that wait in the queue are among those to be run.
-    study.sampler = make_sampler(sum(t.state != TrialState.WAITING for t in study.get_trials(deepcopy=False)))
+    begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
+    study.sampler = make_sampler(begun + int(n_trials))
     return study
 
 
-def _sampler_maker(
-    n_trials: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
-) -> Callable[[int], UHESampler]:
-    """Trials begun before -> sampler."""
+def _check_direction(study: Study, direction: Direction, remedy: str) -> None:
+    """An existing study is opened whatever it was made for; to go on the other way round would be to search for the
+    worst."""
+    refuse_several_objectives(study)
+    made_to = study.direction.name.lower()
+    if made_to != direction:
+        raise InvalidInputError(
+            f"study {study.study_name!r} was made to {made_to}; {remedy.format(made_to)}, or use another name"
+        )
+
+
+def _made_sampler(
+    budget: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
+) -> UHESampler:
     given = dict(options) if method is None else {**options, "method": method}
-
-    def make(begun: int) -> UHESampler:
-        try:
-            return UHESampler(n_trials=begun + int(n_trials), seed=seed, **given)
-        except TypeError as error:  # a misspelt option
-            raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
-
-    return make
+    try:
+        return UHESampler(n_trials=budget, seed=seed, **given)
+    except TypeError as error:  # a misspelt option
+        raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
 
 
 def _run(

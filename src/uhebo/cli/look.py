@@ -51,7 +51,9 @@ def history(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Show every trial: number, state, value, parameters.
+    """Show every trial: number, state, value, parameters, and why it failed where that is known.
+
+    The CSV can be told to another study: uhebo tell NEW --csv FILE.
 
     \b
     Example:
@@ -75,7 +77,10 @@ def history(
             [r["number"], r["state"], _value_cell(r["value"], form), *records.cells(t, names, exact=form is Format.CSV)]
             for r, t in zip(found, trials, strict=True)
         ]
-        columns = ["number", "state", "value", *names]
+        columns = [*records.HISTORY_COLUMNS, *names]
+        if any("failure" in r for r in found) and "failure" not in names:
+            columns.append("failure")
+            rows = [[*row, r.get("failure", "")] for row, r in zip(rows, found, strict=True)]
         write_csv(columns, rows) if form is Format.CSV else write_table(columns, rows)
 
 

@@ -16,23 +16,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from uhebo.errors import InvalidInputError, UheboError
+from uhebo.cli.printed import TrialFailed, last_number, number_of
+from uhebo.errors import InvalidInputError
 
 Params = Mapping[str, Any]
 Objective = Callable[[int, Params], float]
 
 FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
-NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|inf|infinity|nan)(?!\w|\.\d)", re.I
-)
 TAIL_BYTES = 65_536
 """So much of the end of a program's output is searched for the value."""
 GRACE_S = 2.0
 """A program that is to end has so long before it is killed."""
-
-
-class TrialFailed(UheboError):
-    """This trial has no value; the study goes on."""
 
 
 def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
@@ -44,19 +38,6 @@ def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
     if len(target) == 1 and FUNCTION.fullmatch(target[0]) and shutil.which(target[0]) is None:
         return _function(target[0], timeout)
     return _program(list(target), timeout)
-
-
-def number_of(value: Any) -> float:
-    """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TrialFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
-    if math.isnan(number):
-        raise TrialFailed("the value is NaN, expected a number")
-    return number
 
 
 def _function(target: str, timeout: float | None) -> Objective:
@@ -155,14 +136,6 @@ def environment_names(names: Sequence[str]) -> dict[str, str]:
         if same:
             raise InvalidInputError(f"parameters {name!r} and {same[0]!r} would both be {variable}; rename one")
     return variables
-
-
-def last_number(text: str) -> float:
-    """The last number that a program printed."""
-    found = NUMBER.findall(text)
-    if not found:
-        raise TrialFailed("the program printed no number; its last printed number is the value")
-    return number_of(float(found[-1]))
 
 
 def _filled(argument: str, params: Params) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from uhebo.cli.space_file import Declared
     from uhebo.cli.storage import Place
 
+TRIALS = 60
+"""How many there are where nobody says."""
 HOPELESS = 5
 """When so many trials fail before the first value, the run ends."""
 EXIT_TERMINATED = 143
@@ -40,8 +42,12 @@ def optimize(
     space: options.SpaceFile = None,
     param: options.Params = None,
     trials: Annotated[
-        int, typer.Option("--trials", help="How many trials to run (more, where the study exists).")
-    ] = 60,
+        int | None,
+        typer.Option(
+            "--trials",
+            help="How many trials to run (more, where the study exists). Default: n_trials of the space file, else 60.",
+        ),
+    ] = None,
     storage: Annotated[
         str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")
     ] = "study.db",
@@ -65,26 +71,26 @@ def optimize(
       $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
     """
+    from uhebo.cli.continuing import continued
     from uhebo.cli.objective import objective_of
     from uhebo.cli.settings import with_sampler
     from uhebo.cli.space_file import declared
     from uhebo.cli.storage import opened, place_of
     from uhebo.cli.study import given_settings
 
-    if trials < 1:
-        raise InvalidInputError(f"--trials is {trials}; expected 1 or more")
     given = given_settings(direction, method, seed, None, startup, acquisition, deterministic)
     place = place_of(storage)
     wanted = declared(space, param) if space is not None or param else None
+    planned = _planned(trials, wanted)
     objective = objective_of(target, timeout)
     with opened(place, create=True) as store:
-        loaded = _continued(store, place, study, wanted, given)
-        loaded = loaded or _new(store, place, study, wanted, {**given, "n_trials": trials})
-        kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + trials)
+        loaded = continued(store, place, study, wanted, given)
+        loaded = loaded or _new(store, place, study, wanted, {**given, "n_trials": planned})
+        kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
-            with _terminable(), _progress(trials) as advance:
-                run(loaded, kept.space, objective, trials, advance)
+            with _terminable(), _progress(planned) as advance:
+                run(loaded, kept.space, objective, planned, advance)
         except KeyboardInterrupt:
             code = 130
         except Terminated:
@@ -93,30 +99,16 @@ def optimize(
     raise typer.Exit(code)
 
 
-def _continued(
-    storage: BaseStorage, place: Place, name: str | None, wanted: Declared | None, given: dict[str, Any]
-) -> Study | None:
-    """The study that is there already, if what was asked agrees with it."""
-    from uhebo.cli.settings import kept_in
-    from uhebo.cli.storage import load, study_names
-
-    names = study_names(storage)
-    if not names or (name is not None and name not in names):
-        return None
-    study = load(storage, place, name)
-    kept = kept_in(study)
-    was = {**kept.sampler, "direction": study.direction.name.lower()}
-    asked = {**(wanted.settings if wanted else {}), **given}
-    differs = [key for key, value in asked.items() if key != "n_trials" and was.get(key, value) != value]
-    if wanted is not None and wanted.space != kept.space:
-        differs.append("space")
-    if differs:
-        raise InvalidInputError(
-            f"{place.shown} holds a study with another {differs[0]}; leave the option out to go on with it, or give "
-            "another --storage or --study"
-        )
-    say(f"going on with study {study.study_name!r} in {place.shown}")
-    return study
+def _planned(trials: int | None, wanted: Declared | None) -> int:
+    """How many trials this run is to have: the option's number, else the space file's."""
+    name, planned = "--trials", trials
+    if planned is None and wanted is not None:
+        name, planned = "n_trials in the space file", wanted.settings.get("n_trials")
+    if planned is None:
+        return TRIALS
+    if planned < 1:
+        raise InvalidInputError(f"{name} is {planned}; expected 1 or more")
+    return planned
 
 
 def _new(storage: BaseStorage, place: Place, name: str | None, wanted: Declared | None, given: dict[str, Any]) -> Study:
@@ -128,7 +120,7 @@ def _new(storage: BaseStorage, place: Place, name: str | None, wanted: Declared 
 
 def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
-    from uhebo.cli.objective import TrialFailed
+    from uhebo.cli.printed import TrialFailed
     from uhebo.cli.settings import ask
 
     succeeded = 0

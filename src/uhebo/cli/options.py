@@ -32,14 +32,19 @@ DirectionOption = Annotated[
     str | None, typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize.")
 ]
 Method = Annotated[
-    str | None, typer.Option("--method", metavar="NAME", help="`uhebo methods` lists them. Default: uhe.")
+    str | None, typer.Option("--method", metavar="NAME", help="`uhebo methods` lists them. Default: auto.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same suggestions. Default: drawn and kept.")]
 Startup = Annotated[
     int | None, typer.Option("--startup", help="Random trials before the model. Default: three a parameter.")
 ]
 Acquisition = Annotated[
-    str | None, typer.Option("--acquisition", metavar="NAME", help="ucb, log-ei, pi or thompson. Default: ucb.")
+    str | None,
+    typer.Option(
+        "--acquisition",
+        metavar="NAME",
+        help="ucb, log-ei, pi or thompson. Default: the method's (auto: log-ei, else ucb).",
+    ),
 ]
 Deterministic = Annotated[
     bool | None, typer.Option("--deterministic/--noisy", help="Whether repeating a trial gives the same value exactly.")

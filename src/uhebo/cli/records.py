@@ -21,6 +21,9 @@ STATES = {
     TrialState.WAITING: "waiting",
 }
 
+HISTORY_COLUMNS = ("number", "state", "value")
+"""What a history begins with; the parameters follow, and `failure` where a trial has a reason."""
+
 
 def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None) -> list[str]:
     """Every parameter that a trial has, the space's first and in its order."""
@@ -67,16 +70,34 @@ def parsed(name: str, text: str, distribution: BaseDistribution) -> Any:
     """The value that a text stands for; an error names the parameter and says what was expected."""
     text = text.strip()
     if isinstance(distribution, CategoricalDistribution):
-        known = dict(zip(texts(distribution), distribution.choices, strict=True))
-        known |= {str(c): c for c in distribution.choices if isinstance(c, bool) or c is None}  # True as Python has it
-        if text in known:
-            return known[text]
+        # True as Python has it
+        known: dict[str, Any] = {str(c): c for c in distribution.choices if isinstance(c, bool) or c is None}
+        known |= dict(zip(texts(distribution), distribution.choices, strict=True))
+        alike = [known[text]] if text in known else _alike(text, distribution)
+        if len(alike) == 1:
+            return alike[0]
         raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}")
     try:
         value = _whole(float(text), text) if isinstance(distribution, IntDistribution) else float(text)
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}") from error
+        raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}{pointed(text)}") from error
     return value
+
+
+def _alike(text: str, distribution: CategoricalDistribution) -> list[Any]:
+    """Choices that a spreadsheet may have meant: it writes TRUE for true, and 1 for 1.0."""
+    if text.lower() in ("true", "false"):
+        return [c for c in distribution.choices if isinstance(c, (bool, str)) and str(c).lower() == text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        return []
+    return [c for c in distribution.choices if isinstance(c, (int, float)) and not isinstance(c, bool) and c == number]
+
+
+def pointed(text: str) -> str:
+    """What to say of a number with a comma in it."""
+    return " with a decimal point and nothing between thousands" if "," in text else ""
 
 
 def _whole(number: float, text: str) -> int:

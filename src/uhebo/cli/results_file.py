@@ -1,28 +1,33 @@
 """A CSV of results, checked as a whole before any of it is stored.
 
 Columns: the parameters and `value`; or `number` (of a suggested trial) and `value`, with or without the parameters. A
-row without a number is an experiment of the user's own. The value `failed` marks a suggested trial as failed.
+row without a number is an experiment of the user's own. The value `failed` marks an experiment that gave none.
+
+A table that begins with number,state,value is the history of another study, as `uhebo history --csv` prints it. Its
+numbers say nothing here: every row is an experiment of its own, and one that was still under way is passed over.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.limits import MAX_ROWS, read_text
-from uhebo.cli.records import STATES, expected, parsed
+from uhebo.cli.csv_table import Table, read_table
+from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, texts
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
+
+
+FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
+"""States of a history's rows that have no value."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,15 @@ class Known:
     number: int | None
     params: dict[str, Any]
     value: float | None
+    failure: str = ""
+    """Why it failed, where the file says so."""
+
+
+@dataclass(frozen=True)
+class Results:
+    known: list[Known]
+    passed_over: list[int]
+    """Lines of a history that say nothing: under way then, or failed before there was a point."""
 
 
 def read_results(
@@ -42,66 +56,59 @@ def read_results(
     *,
     value_column: str = "value",
     ignore_extra: bool = False,
-) -> list[Known]:
+) -> Results:
     """Every row of the file; the first thing that is wrong is an error with file, line and column."""
-    header, rows = _table(path)
-    columns = _columns(path, header, space, value_column, ignore_extra)
+    table = read_table(path)
+    history = tuple(table.header[:3]) == HISTORY_COLUMNS and "state" not in space and value_column == "value"
+    columns = _columns(path, table.header, space, value_column, ignore_extra, history)
     known: list[Known] = []
+    passed_over: list[int] = []
     answered: dict[int, int] = {}
-    for line, row in rows:
+    for line, row in table.rows:
         cells = {column: row[at].strip() for column, at in columns.items()}
         try:
-            entry = _entry(line, cells, space, trials, value_column)
-            if entry.number is not None and entry.number in answered:
+            if history:
+                entry = _past(line, cells, space, table)
+            else:
+                entry = _entry(line, cells, space, trials, value_column, table)
+            if entry is not None and entry.number is not None and entry.number in answered:
                 raise InvalidInputError(f"trial {entry.number} is in line {answered[entry.number]} already; keep one")
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}, line {line}: {error}; nothing was stored") from error
+        if entry is None:
+            passed_over.append(line)
+            continue
         if entry.number is not None:
             answered[entry.number] = line
         known.append(entry)
     if not known:
-        raise InvalidInputError(f"{path} has a header and no rows; add one line a result")
-    return known
-
-
-def _table(path: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    text = read_text(path)
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(header):
-                raise InvalidInputError(
-                    f"{path}, line {reader.line_num}: {len(row)} cells, expected {len(header)} as in the header"
-                )
-            rows.append((reader.line_num, row))
-            if len(rows) > MAX_ROWS:
-                raise InvalidInputError(f"{path} has more than {MAX_ROWS:,} rows; split it")
-    except csv.Error as error:
-        raise InvalidInputError(f"{path}, line {reader.line_num}: not valid CSV ({error})") from error
-    if not any(header):
-        raise InvalidInputError(f"{path} is empty; expected a header line and one line a result")
-    return header, rows
+        what = "no row with a result" if passed_over else "a header and no rows"
+        raise InvalidInputError(f"{path} has {what}; add one line a result")
+    if history:
+        _check_other_study(path, known, space, trials)
+    return Results(known, passed_over)
 
 
 def _columns(
-    path: str, header: Sequence[str], space: Mapping[str, BaseDistribution], value_column: str, ignore_extra: bool
+    path: str,
+    header: Sequence[str],
+    space: Mapping[str, BaseDistribution],
+    value_column: str,
+    ignore_extra: bool,
+    history: bool,
 ) -> dict[str, int]:
     """Name -> position of the columns that are used."""
-    twice = [name for name in header if header.count(name) > 1]
+    twice = [name for name in header if name and header.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
-    known = {"number", value_column, *space}
+    known = {"number", value_column, *space, *(("state", "failure") if history else ())}
     extra = [name for name in header if name not in known]
     if extra and not ignore_extra:
         wanted = ", ".join([*space, value_column, "and if you like number"])
-        raise InvalidInputError(f"{path}: unknown column {extra[0]!r}; expected {wanted}; or give --ignore-extra")
-    needed = [] if "number" in header else [name for name, d in space.items() if not d.single()]
+        what = f"unknown column {extra[0]!r}" if extra[0] else "a column without a name has cells"
+        raise InvalidInputError(f"{path}: {what}; expected {wanted}; or give --ignore-extra")
+    answers = "number" in header and not history
+    needed = [] if answers else [name for name, d in space.items() if not d.single()]
     missing = [name for name in [value_column, *needed] if name not in header]
     if missing:
         hint = " (--value-column names another)" if missing[0] == value_column else ""
@@ -115,21 +122,66 @@ def _entry(
     space: Mapping[str, BaseDistribution],
     trials: Mapping[int, FrozenTrial],
     value_column: str,
+    table: Table,
 ) -> Known:
-    number = running_number(cells["number"], trials) if cells.get("number") else None
-    value = _value(cells[value_column], value_column, may_fail=number is not None)
+    number = running_number(table.number(cells["number"]), trials) if cells.get("number") else None
+    value = _value(table.number(cells[value_column]), value_column)
+    params = _params(cells, space, table, whole=number is None)
+    if number is not None:
+        _check_same_point(number, params, trials[number])
+    return Known(line, number, params, value)
+
+
+def _past(line: int, cells: Mapping[str, str], space: Mapping[str, BaseDistribution], table: Table) -> Known | None:
+    """A row of a history; None if it says nothing. A value that was filled in or corrected wins over the state."""
+    state, text = cells["state"].lower(), table.number(cells["value"])
+    if state not in STATES.values():
+        raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(STATES.values())}")
+    pointless = any(not cells[name] for name, distribution in space.items() if not distribution.single())
+    if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
+        return None
+    value = _value("failed" if not text and state in FAILED else text, "value")
+    params = _params(cells, space, table, whole=True)
+    failure = "" if value is not None or "failure" in space else cells.get("failure", "")
+    return Known(line, None, params, value, failure)
+
+
+def _check_other_study(
+    path: str, known: Sequence[Known], space: Mapping[str, BaseDistribution], trials: Mapping[int, FrozenTrial]
+) -> None:
+    """The history of this very study, or the same one again, would double every experiment in it."""
+
+    def key(params: Mapping[str, Any], value: float | None) -> tuple[Any, ...]:
+        return (value, *(params.get(name) for name in space))
+
+    here = {
+        key(trial.params, trial.value if trial.state == TrialState.COMPLETE else None)
+        for trial in trials.values()
+        if trial.state.is_finished()
+    }
+    doubled = sum(key(row.params, row.value) in here for row in known)
+    if 2 * doubled > len(known):
+        raise InvalidInputError(
+            f"{path}: {doubled} of {len(known)} experiments are in this study already, with the same outcome; tell a "
+            "history to a new study (uhebo create), or drop its columns number and state; nothing was stored"
+        )
+
+
+def _params(
+    cells: Mapping[str, str], space: Mapping[str, BaseDistribution], table: Table, *, whole: bool
+) -> dict[str, Any]:
+    """The point of a row; with `whole`, no parameter may be left out."""
     params = {}
     for name, distribution in space.items():
         text = cells.get(name, "")
         if text:
-            params[name] = _inside(name, parsed(name, text, distribution), distribution)
-        elif number is None:
+            word = isinstance(distribution, CategoricalDistribution) and text in texts(distribution)
+            params[name] = _inside(name, parsed(name, text if word else table.number(text), distribution), distribution)
+        elif whole:
             if not distribution.single():
                 raise InvalidInputError(f"{name} is empty, expected {expected(distribution)}")
             params[name] = SearchSpace.of({name: distribution}).constants[name]
-    if number is not None:
-        _same_point(number, params, trials[number])
-    return Known(line, number, params, value)
+    return params
 
 
 def running_number(text: str, trials: Mapping[int, FrozenTrial]) -> int:
@@ -145,6 +197,8 @@ def running_number(text: str, trials: Mapping[int, FrozenTrial]) -> int:
         hint = f"waiting for a value: {', '.join(map(str, waiting[:20]))}" if waiting else "none waits for a value"
         raise InvalidInputError(f"there is no trial {number}; {hint}")
     trial = trials[number]
+    if trial.state == TrialState.WAITING:
+        raise InvalidInputError(f"trial {number} is in the queue and nobody's yet; take it with uhebo suggest")
     if trial.state != TrialState.RUNNING:
         value = f" with value {trial.value!r}" if trial.state == TrialState.COMPLETE else ""
         raise InvalidInputError(
@@ -154,10 +208,8 @@ def running_number(text: str, trials: Mapping[int, FrozenTrial]) -> int:
     return number
 
 
-def _value(text: str, column: str, *, may_fail: bool) -> float | None:
-    if may_fail and text.lower() == "failed":
-        return None
-    return value_of(text, column)
+def _value(text: str, column: str) -> float | None:
+    return None if text.lower() == "failed" else value_of(text, column)
 
 
 def value_of(text: str, name: str = "value") -> float:
@@ -166,7 +218,9 @@ def value_of(text: str, name: str = "value") -> float:
         value = float(text)
     except ValueError as error:
         what = "empty" if not text.strip() else repr(text)
-        raise InvalidInputError(f"{name} is {what}, expected a number; for a trial that failed, say so") from error
+        raise InvalidInputError(
+            f"{name} is {what}, expected a number{pointed(text)}; for a trial that failed, say so"
+        ) from error
     if math.isnan(value):
         raise InvalidInputError(f"{name} is {text!r}, which is not a number; for a trial that failed, say so")
     return value
@@ -178,19 +232,25 @@ def _inside(name: str, value: Any, distribution: BaseDistribution) -> Any:
     return value
 
 
-def _same_point(number: int, params: Mapping[str, Any], trial: FrozenTrial) -> None:
+def _check_same_point(number: int, params: Mapping[str, Any], trial: FrozenTrial) -> None:
     """Where parameters come with a number, they must be those that were suggested."""
+    name = _elsewhere(params, trial)
+    if name is not None:
+        raise InvalidInputError(
+            f"{name} is {params[name]!r}, but trial {number} was suggested with {trial.params[name]!r}; correct it, or "
+            "leave number empty if the experiment was made at this point"
+        )
+
+
+def _elsewhere(params: Mapping[str, Any], trial: FrozenTrial) -> str | None:
+    """The first parameter in which a point is not the trial's, rounding apart."""
     for name, value in params.items():
-        if name not in trial.params:
+        if name not in trial.params or trial.params[name] == value:
             continue
-        suggested, distribution = trial.params[name], trial.distributions[name]
-        if suggested == value:
-            continue
+        distribution = trial.distributions[name]
         if isinstance(distribution, FloatDistribution) and not distribution.single():
             there, here = SearchSpace.of({name: distribution}).encode_many([trial.params, params])
             if abs(there[0] - here[0]) <= NEAR:
                 continue
-        raise InvalidInputError(
-            f"{name} is {value!r}, but trial {number} was suggested with {suggested!r}; correct it, or leave number "
-            "empty if the experiment was made at this point"
-        )
+        return name
+    return None

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.sampler import UHESampler
-from uhebo.space import as_distributions
+from uhebo.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.space import SearchSpace, as_distributions
+from uhebo.strategy.auto import RECIPE
+from uhebo.strategy.step import PAPER_ACQUISITION
+
+logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
 SAMPLER_SETTINGS = ("method", "seed", "n_trials", "n_startup_trials", "acquisition", "deterministic")
+_said: WeakSet[BaseStorage] = WeakSet()
+"""Storages whose trials were said to disagree: one command reads the settings more than once."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,25 @@ def keep(study: Study, kept: Kept) -> None:
     study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.sampler})
 
 
+def made_elsewhere(study: Study) -> bool:
+    """Whether a study has no settings of the shell's: it was made by Optuna, or by `uhebo.minimize`."""
+    return ATTRIBUTE not in study.user_attrs
+
+
+def effective(kept: Kept) -> dict[str, Any]:
+    """The settings, with what the sampler does where one was left out."""
+    paper = kept.sampler.get("method", "auto") != "auto"
+    return {
+        "method": "auto",
+        "n_startup_trials": INITIAL_PER_DIMENSION * SearchSpace.of(kept.space).domain.dimension,
+        "acquisition": PAPER_ACQUISITION if paper else RECIPE.acquisition,
+        "deterministic": False,
+        **kept.sampler,
+    }
+
+
 def kept_in(study: Study) -> Kept:
-    """What `keep` stored; for a study made elsewhere, the parameters of its latest trial and the default method."""
+    """What `keep` stored; for a study made elsewhere, the parameters of its finished trials and the default method."""
     stored = study.user_attrs.get(ATTRIBUTE)
     if stored is None:
         return Kept(_space_of_trials(study), {"seed": 0})
@@ -72,10 +98,26 @@ def kept_in(study: Study) -> Kept:
 
 
 def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
-    for trial in reversed(study.get_trials(deepcopy=False)):
-        if trial.distributions:
-            return as_distributions(trial.distributions)
-    raise InvalidInputError(f"study {study.study_name!r} has no search space; make a new one with uhebo create")
+    """The latest finished trial's parameters; a trial that crashed may have had only some of them."""
+    trials = [trial for trial in study.get_trials(deepcopy=False) if trial.distributions]
+    if not trials:
+        raise InvalidInputError(f"study {study.study_name!r} has no search space; make a new one with uhebo create")
+    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    if not finished:
+        return as_distributions(max(trials, key=lambda trial: (len(trial.distributions), trial.number)).distributions)
+    latest = max(finished, key=lambda trial: trial.number)
+    _say_where_trials_disagree(study, finished, latest)
+    return as_distributions(latest.distributions)
+
+
+def _say_where_trials_disagree(study: Study, finished: Sequence[FrozenTrial], latest: FrozenTrial) -> None:
+    other = [trial for trial in finished if trial.distributions != latest.distributions]
+    if other and study._storage not in _said:
+        _said.add(study._storage)
+        logger.warning(
+            f"{len(other)} of {len(finished)} finished trials have other parameters or ranges than trial "
+            f"{latest.number}, the latest; going on with its: {', '.join(latest.distributions)}"
+        )
 
 
 def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:

@@ -40,7 +40,7 @@ KEYS = {
     "categorical": {"type", "choices"},
 }
 TYPES = {"float": "float", "int": "int", "categorical": "categorical", "cat": "categorical"}
-RESERVED = ("number", "value", "state")
+RESERVED = ("number", "value", "state", "failure")
 """Columns of our own tables; a parameter of that name could not be told apart from them."""
 
 

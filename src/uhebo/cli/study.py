@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
 
+    from uhebo.api import Direction
     from uhebo.cli.space_file import Declared
     from uhebo.cli.storage import Place
 
@@ -82,6 +83,12 @@ def given_settings(
     return {key: value for key, value in named.items() if value is not None}
 
 
+def checked_direction(direction: str) -> Direction:
+    if direction not in DIRECTIONS:
+        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+    return cast("Direction", direction)
+
+
 def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Declared, given: dict[str, Any]) -> Study:
     """A study with its settings; options win over what the space file says."""
     import optuna
@@ -92,9 +99,7 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Decl
     if not wanted.space:
         raise InvalidInputError("a study needs parameters; give --space space.toml, or --param x=float:0:1")
     settings = {**wanted.settings, **given}
-    direction = settings.get("direction", "minimize")
-    if direction not in DIRECTIONS:
-        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+    direction = checked_direction(settings.get("direction", "minimize"))
     sampler = sampler_settings(settings)
     name = place.default_name if name is None else name
     if name in study_names(storage):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from uhebo.cli.results_file import Known
+    from uhebo.cli.results_file import Known, Results
     from uhebo.cli.settings import Kept
 
 MAX_BATCH = 1000
@@ -84,8 +84,8 @@ def tell(
 ) -> None:
     """Tell a value for a suggested trial, or a whole CSV of results.
 
-    A CSV has the columns number and value, or the parameters and value for experiments of your own.
-    It is checked as a whole first: one wrong row, and nothing is stored.
+    A CSV has the columns number and value, or the parameters and value for experiments of your own; or it is what
+    uhebo history --csv printed of another study. It is checked as a whole first: one wrong row, and nothing is stored.
 
     \b
     Example:
@@ -93,7 +93,7 @@ def tell(
       $ uhebo tell lab.db 4 --failed
       $ uhebo tell lab.db --csv results.csv
     """
-    from uhebo.cli.results_file import Known, read_results, running_number, value_of
+    from uhebo.cli.results_file import Known, Results, read_results, running_number, value_of
     from uhebo.cli.settings import kept_in
     from uhebo.cli.storage import study_at
 
@@ -108,17 +108,17 @@ def tell(
         if csv is None:
             assert number is not None
             told = value_of(value) if value is not None else None
-            known = [Known(0, running_number(number, trials), {}, told)]
+            results = Results([Known(0, running_number(number, trials), {}, told)], [])
         else:
             space = kept_in(loaded).space
-            known = read_results(csv, space, trials, value_column=value_column, ignore_extra=ignore_extra)
-        _store(loaded, known, space)
-        _confirm(loaded, known, as_json)
+            results = read_results(csv, space, trials, value_column=value_column, ignore_extra=ignore_extra)
+        _store(loaded, results.known, space)
+        _confirm(loaded, results, as_json)
 
 
 def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution]) -> None:
     """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
-    from optuna.trial import TrialState, create_trial
+    from optuna.trial import TrialState
 
     from uhebo.cli.explain import explain
 
@@ -126,7 +126,7 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
     try:
         for row in known:
             if row.number is None:
-                study.add_trial(create_trial(params=row.params, distributions=space, value=row.value))
+                study.add_trial(_trial(row, space))
             elif row.value is None:
                 study.tell(row.number, state=TrialState.FAIL)
             else:
@@ -139,6 +139,22 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
         raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}{more}") from error
 
 
+def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
+    """An experiment that was not suggested here."""
+    from optuna.trial import TrialState, create_trial
+
+    from uhebo.cli.explain import one_line
+    from uhebo.trial_log import FAILURE
+
+    return create_trial(
+        state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,
+        params=row.params,
+        distributions=space,
+        value=row.value,
+        user_attrs={FAILURE: one_line(row.failure)[:500]} if row.failure else None,
+    )
+
+
 def _name(row: Known) -> str:
     return f"line {row.line}" if row.number is None else f"trial {row.number}"
 
@@ -147,16 +163,21 @@ def _outcome(row: Known) -> str:
     return "failed" if row.value is None else repr(row.value)
 
 
-def _confirm(study: Study, known: list[Known], as_json: bool) -> None:
+def _confirm(study: Study, results: Results, as_json: bool) -> None:
     from optuna.trial import TrialState
 
     from uhebo.cli.records import record
 
     finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     best: Any = record(study.best_trial) if finished else None
+    known, left = results.known, results.passed_over
     answered = sum(row.number is not None for row in known)
+    if left:
+        lines = ", ".join(map(str, left[:20])) + (" …" if len(left) > 20 else "")
+        say(f"passed over {len(left)} without a result, under way then or failed without a point: line {lines}")
     if as_json:
-        write_json({"told": answered, "added": len(known) - answered, "finished": len(finished), "best": best})
+        counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
+        write_json({**counts, "finished": len(finished), "best": best})
         return
     parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
     leader = f"; best so far {best['value']:.6g} (trial {best['number']})" if best else ""

@@ -8,9 +8,10 @@ transaction (`UPDATE … WHERE value_json = what was seen`), so of two workers t
              starts later, and a trial without one is never looked at again)
     renew    beat + 1
     requeue  running -> waiting, attempt + 1; number, parameters and tags stay, so that no method notices
-    adopt    waiting -> running by Optuna's own atomic change, then the lease
+    adopt    waiting -> running and the lease, in Optuna's own transaction
 
-Trials without a lease (a person's `uhebo suggest`, another program's) are never touched.
+A trial in the queue has no lease, only a note of its attempts (`uhebo:queued`): whoever takes it from there and is no
+worker (a person's `uhebo suggest`, another program) has it for good. Trials without a lease are never touched.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import Engine, Enum, column, delete, event, func, insert, select, table, update
-from sqlalchemy.exc import IntegrityError
 
 from uhebo.errors import InvalidInputError, UheboError
 
 LEASE = "uhebo:lease"
+QUEUED = "uhebo:queued"
+"""The lease of a trial that waits, under another name: nobody's, with the number of the next attempt."""
 LATEST = 1e12
 """Seconds since 1970 that a clock may show; more was not written by a clock."""
 # Optuna's own tables, as far as they are used here; opening a storage has checked their version.
@@ -149,21 +151,33 @@ def waiting(engine: Engine, study_id: int, limit: int) -> list[int]:
 
 
 def adopt(backend: RDBStorage, trial_id: int, worker: str) -> Lease | None:
-    """Take a waiting trial; None if another worker was first."""
-    try:  # a point that the user enqueued has no lease yet
-        with backend.engine.begin() as connection:
-            connection.execute(insert(_attributes).values(trial_id=trial_id, key=LEASE, value_json=Lease(None).text))
-    except IntegrityError:
-        pass
-    seen = _text(backend.engine, trial_id)
+    """Take a waiting trial; None if another was first.
+
+    The lease is written in the transaction in which Optuna makes the trial a running one: nothing can be killed in
+    between, and a trial that somebody else has taken meanwhile gets none.
+    """
+    own = _attributes.c.trial_id == trial_id
+    taken: list[Lease] = []
+
+    def write_lease(session: Any, *_: Any) -> None:
+        changed = [row for row in session.dirty if getattr(row, "__tablename__", None) == "trials"]
+        if not any(row.trial_id == trial_id and row.state == TrialState.RUNNING for row in changed):
+            return  # another thread's
+        queued = session.scalar(select(_attributes.c.value_json).where(own, _attributes.c.key == QUEUED))
+        attempt = 1 if queued is None else Held(trial_id, -1, queued).lease.attempt
+        lease = Lease(worker, 1, attempt, now())
+        session.execute(delete(_attributes).where(own, _attributes.c.key.in_((LEASE, QUEUED))))
+        session.execute(insert(_attributes).values(trial_id=trial_id, key=LEASE, value_json=lease.text))
+        taken.append(lease)
+
+    event.listen(backend.scoped_session, "before_flush", write_lease)
     try:
-        if seen is None or not backend.set_trial_state_values(trial_id, TrialState.RUNNING):
-            return None
+        done = backend.set_trial_state_values(trial_id, TrialState.RUNNING)
     except UpdateFinishedTrialError:
         return None
-    # From here on the trial is running with a lease that nobody renews: if this process dies, it is taken for stale.
-    lease = Lease(worker, 1, Held(trial_id, 0, seen).lease.attempt, now())
-    return lease if swap(backend.engine, trial_id, seen, lease.text) else None
+    finally:
+        event.remove(backend.scoped_session, "before_flush", write_lease)
+    return taken[-1] if done and taken else None
 
 
 def _text(engine: Engine, trial_id: int) -> str | None:
@@ -183,13 +197,13 @@ def swap(engine: Engine, trial_id: int, seen: str, text: str) -> bool:
         return _swap(connection, trial_id, seen, text)
 
 
-def _swap(connection: Any, trial_id: int, seen: str, text: str) -> bool:
+def _swap(connection: Any, trial_id: int, seen: str, text: str, key: str = LEASE) -> bool:
     same = (
         _attributes.c.trial_id == trial_id,
         _attributes.c.key == LEASE,
         _attributes.c.value_json == seen,
     )
-    return bool(connection.execute(update(_attributes).where(*same).values(value_json=text)).rowcount == 1)
+    return bool(connection.execute(update(_attributes).where(*same).values(key=key, value_json=text)).rowcount == 1)
 
 
 def held(engine: Engine, study_id: int) -> list[Held]:
@@ -213,7 +227,7 @@ def requeue(engine: Engine, stale: Held, parameters: int) -> bool:
     lease = stale.lease
     with engine.connect() as connection, connection.begin() as transaction:
         text = Lease(None, 0, lease.attempt + 1, now()).text
-        if not _swap(connection, stale.trial_id, stale.text, text):
+        if not _swap(connection, stale.trial_id, stale.text, text, QUEUED):
             return False
         running = (_trials.c.trial_id == stale.trial_id, _trials.c.state == TrialState.RUNNING)
         if connection.execute(update(_trials).where(*running).values(state=TrialState.WAITING)).rowcount != 1:

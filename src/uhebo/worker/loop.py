@@ -7,15 +7,14 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, get_args
 
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from uhebo.api import _checked_value
+from uhebo.api import Direction, _check_direction, _checked_value, _made_sampler
 from uhebo.errors import InvalidInputError
-from uhebo.sampler import UHESampler
 from uhebo.space import as_distributions, storable
 from uhebo.strategy import Strategy
 from uhebo.worker.child import EvaluationFailed, Nursery, Objective
@@ -34,7 +33,7 @@ def work(
     *,
     storage: str | BaseStorage,
     study_name: str,
-    direction: Literal["minimize", "maximize"] = "minimize",
+    direction: Direction = "minimize",
     method: str | Strategy | None = None,
     seed: int | None = None,
     sampler: BaseSampler | None = None,
@@ -49,6 +48,7 @@ def work(
     Args:
         n_trials: of the whole study, over all workers: failed trials and points added by hand count too, trials that
             are tried again because their worker died count once.
+        direction: "minimize" or "maximize"; a study that was made for the other one is refused.
         storage: "sqlite:///study.db" for a few processes, "postgresql+psycopg://…" for many.
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
@@ -56,6 +56,8 @@ def work(
     distributions = storable(as_distributions(space), storage)
     if not callable(fn):
         raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
+    if direction not in get_args(Direction):
+        raise InvalidInputError(f"direction is {direction!r}; expected 'minimize' or 'maximize'")
 
     def objective(number: int, params: Mapping[str, Any]) -> float:
         value = fn(**params)
@@ -65,8 +67,7 @@ def work(
             raise EvaluationFailed(str(error)) from error
 
     if sampler is None:
-        given = dict(sampler_options) if method is None else {**sampler_options, "method": method}
-        sampler = UHESampler(n_trials=n_trials, seed=seed, **given)
+        sampler = _made_sampler(n_trials, seed, method, sampler_options)
 
     def load(patience: Patience) -> Job:
         store = storage
@@ -81,6 +82,7 @@ def work(
             ),
             "opening the study",
         )
+        patience.call(lambda: _check_direction(study, direction, "give direction='{}'"), "opening the study")
         return Job(study, distributions, n_trials)
 
     with contextlib.ExitStack() as stack:
