@@ -16,6 +16,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.experiments import problem, problem_names
 from uhebo.experiments.cells import Cell, Record
 from uhebo.experiments.classics import FAMILIES
+from uhebo.experiments.learning import DIVERGED, _scored
 from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
 from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
 from uhebo.experiments.peers import PEERS, make_peer
@@ -243,6 +244,19 @@ def test_noise_is_a_share_of_the_range_and_the_value_stays_clean() -> None:
         problem("svc-digits~0.1")
     with pytest.raises(InvalidInputError, match="expected a share"):
         problem("camel~much")
+
+
+def test_training_that_diverges_has_a_value() -> None:
+    require("sklearn", "pip install 'uhebo[experiments]'")
+    from sklearn.linear_model import Ridge
+
+    class Diverging(Ridge):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            return super().fit(X, y * np.inf)
+
+    assert _scored("diabetes", Diverging)(alpha=1.0) == DIVERGED
+    with_model = _scored("diabetes", Ridge)(alpha=1.0)
+    assert 0.4 < with_model < 0.6
 
 
 @pytest.mark.parametrize("name", ["svc-digits", "boosting-diabetes", "mlp-diabetes"])
