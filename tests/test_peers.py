@@ -19,9 +19,9 @@ from uhebo.experiments.classics import FAMILIES
 from uhebo.experiments.learning import DIVERGED, _scored
 from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
 from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
-from uhebo.experiments.peers import PEERS, make_peer
+from uhebo.experiments.peers import OTHERS, PEERS, make_peer
 from uhebo.experiments.ranking import OURS, Board, board_rows, clock_rows
-from uhebo.experiments.relaxed import Relaxed
+from uhebo.experiments.relaxed import Params, Relaxed, Space
 from uhebo.experiments.runner import run_cell
 from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
 
@@ -73,6 +73,40 @@ def test_all_libraries_get_one_design_and_one_noise() -> None:
     values = [problem("camel")(**params) for params in initial_design(problem("camel"), 3)]
     for records in (first, second):
         assert [r["best"] for r in records[:6]] == list(np.maximum.accumulate(values))  # without the noise
+
+
+class Breaking:
+    """A library that fails at its third suggestion."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._random, self._asked = make_peer("random", space, seed), 0
+
+    def ask(self) -> Params:
+        self._asked += 1
+        if self._asked == 3:
+            raise ZeroDivisionError("deep inside")
+        return self._random.ask()
+
+    def tell(self, params: Params, value: float) -> None:
+        pass
+
+
+def test_an_error_of_a_library_ends_its_run_and_not_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OTHERS, "optuna-tpe", Breaking)
+    records = run_peer(PeerCell("optuna-tpe", "camel", 0, 6))
+    assert [r["t"] for r in records] == [0] * 6 + [1, 2, 3, 4, 5, 6]
+    assert len({r["best"] for r in records[8:]}) == 1
+    assert records[-1]["error"] == "ZeroDivisionError: deep inside"
+    monkeypatch.setitem(SETS, "one", ("camel",))
+    options = {"seeds": 1, "budget": 6, "sizes": (), "jobs": 1, "folder": tmp_path, "progress": False}
+    page = compare_peers("one", (OURS, "optuna-tpe"), **options)  # type: ignore[arg-type]
+    said = "`optuna-tpe` ended early on camel (seed 0): ZeroDivisionError: deep inside"
+    assert said in page.with_suffix(".md").read_text()
+    monkeypatch.setattr("uhebo.sampler.UHESampler._propose", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # an error of ours is not for a footnote
+        run_peer(PeerCell("uhebo", "camel", 0, 1))
 
 
 def test_seconds_are_taken_at_a_size() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uhebo.errors import InvalidInputError
@@ -107,6 +107,8 @@ def compare_peers(
         "worse: Wilcoxon's test on log regret paired by seed, 5 %, not corrected for the number of tests."
     )
     page.table(*board_rows(board), section="regret")
+    for line in _errors(results):
+        page.text(line)
     page.heading("CPU seconds for ask + tell with n points told (Hartmann6)")
     page.text(
         "Mean of up to four suggestions in a row on each of four sets of points (of up to fourteen on one set from "
@@ -120,6 +122,15 @@ def compare_peers(
     if OURS not in libraries:
         page.text(f"`{OURS}` itself was not among the libraries compared.")
     return page.write(folder, "peers")
+
+
+def _errors(results: Mapping[PeerCell, list[Record]]) -> list[str]:
+    """What ended in an error of the library's own, and counts with the best value it had by then."""
+    return [
+        f"`{cell.library}` ended early on {cell.problem} (seed {cell.seed}): {records[-1]['error']}"
+        for cell, records in results.items()
+        if "error" in records[-1]
+    ]
 
 
 def _days(folder: Path, cells: Sequence[Task]) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from uhebo._version import __version__
+from uhebo.errors import UheboError
 from uhebo.experiments import problem
 from uhebo.experiments.cells import Record
-from uhebo.experiments.peers import PACKAGES, Peer, make_peer
+from uhebo.experiments.peers import OUR_METHODS, PACKAGES, Peer, make_peer
 from uhebo.experiments.problems import Problem
 from uhebo.experiments.relaxed import Params, Relaxed
 from uhebo.experiments.runner import NOISE_STREAM
@@ -24,6 +25,7 @@ from uhebo.threads import single_threaded
 MANY_POINTS = 1000
 """From here on suggestions are timed on one set of points, and more of them in a row: ours fits its hyperparameters
 at two of six trials with 1,000 points and at two of fourteen with 2,000."""
+LONGEST_ERROR = 200
 ENOUGH_S = 10.0
 """CPU seconds after which a set of points is left, once three suggestions have been timed on it."""
 
@@ -81,30 +83,54 @@ def run_peer(cell: PeerCell) -> list[Record]:
     case = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem))
     trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
     peer = make_peer(cell.library, case.space, cell.seed, trials, noisy=case.noise > 0.0)
-    records = drive(peer, case, cell.seed, trials)
+    records = drive(peer, case, cell.seed, trials, tolerant=cell.library not in OUR_METHODS)
     name = PACKAGES[cell.library.partition("-")[0]]
     records[0]["version"] = __version__ if name == "uhebo" else importlib.metadata.version(name)
     return records
 
 
-def drive(peer: Peer, case: Problem, seed: int, trials: int) -> list[Record]:
-    """So many trials of one optimiser, the initial design included."""
+def drive(peer: Peer, case: Problem, seed: int, trials: int, *, tolerant: bool = False) -> list[Record]:
+    """So many trials of one optimiser, the initial design included.
+
+    With `tolerant` an error in an optimiser ends its search but not the comparison: the best value stays what it is,
+    and the last record says what happened.
+    """
     noise = np.random.default_rng([seed, NOISE_STREAM])
     design = initial_design(case, seed)
     records: list[Record] = []
     best = float("-inf")
+    ended: Exception | None = None
     for i in range(trials):
+        record: Record = {"t": max(0, i + 1 - len(design)), "best": best}
+        records.append(record)
+        if ended is not None:
+            continue
         start = time.process_time()
-        params = design[i] if i < len(design) else peer.ask()
-        seconds = time.process_time() - start
+        try:
+            params = design[i] if i < len(design) else peer.ask()
+        except Exception as error:
+            ended = _tolerated(error, tolerant)
+            continue
+        asked = time.process_time() - start
         true = case(**params)
+        record["best"] = best = max(best, true)
         value = true + case.noise * float(noise.standard_normal())
         start = time.process_time()
-        peer.tell(params, value)
-        seconds += time.process_time() - start
-        best = max(best, true)
-        records.append({"t": max(0, i + 1 - len(design)), "best": best, "seconds": round(seconds, 6)})
+        try:
+            peer.tell(params, value)
+        except Exception as error:
+            ended = _tolerated(error, tolerant)
+        record["seconds"] = round(asked + time.process_time() - start, 6)
+    if ended is not None:
+        records[-1]["error"] = f"{type(ended).__name__}: {ended}"[:LONGEST_ERROR]
     return records
+
+
+def _tolerated(error: Exception, tolerant: bool) -> Exception:
+    """The error, unless it is one of ours (a package that is not installed, say)."""
+    if not tolerant or isinstance(error, UheboError):
+        raise error
+    return error
 
 
 @single_threaded
