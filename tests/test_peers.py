@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,25 @@ def test_an_error_of_a_library_ends_its_run_and_not_the_comparison(
     monkeypatch.setattr("uhebo.sampler.UHESampler._propose", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # an error of ours is not for a footnote
         run_peer(PeerCell("uhebo", "camel", 0, 1))
+
+
+class Talking(Breaking):
+    def ask(self) -> Params:
+        return self._random.ask()
+
+    def tell(self, params: Params, value: float) -> None:
+        print("a point is not unique", params, value)
+        warnings.warn("deprecated", FutureWarning, stacklevel=1)
+
+
+def test_what_a_library_says_is_kept_off_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setitem(OTHERS, "optuna-tpe", Talking)
+    run_peer(PeerCell("optuna-tpe", "camel", 0, 1))
+    run_clock(ClockCell("optuna-tpe", 5))
+    assert capsys.readouterr().out == ""
+    assert not recwarn
 
 
 def test_seconds_are_taken_at_a_size() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import io
 import statistics
 import time
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +78,17 @@ def initial_design(case: Problem, seed: int) -> list[Params]:
     return [relaxed.decode(row) for row in rows]
 
 
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """Without what other libraries print and warn of (each repeated point, say): thousands of runs would bury the
+    progress bar in it."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
 @single_threaded
+@muted()
 def run_peer(cell: PeerCell) -> list[Record]:
     """One record an evaluation: the noise-free best so far, and CPU seconds of ask + tell.
 
@@ -134,6 +148,7 @@ def _tolerated(error: Exception, tolerant: bool) -> Exception:
 
 
 @single_threaded
+@muted()
 def run_clock(cell: ClockCell) -> list[Record]:
     """CPU seconds of ask + tell on Hartmann6 with n random points told, several in a row on each set of points.
 
