@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -106,3 +108,21 @@ def test_a_batch_asked_for_at_once_sees_its_own_points() -> None:
         return [trial.params for trial in trials]
 
     assert batch("sqlite:///:memory:") == batch(None)
+
+
+SCRIPT = """
+import joblib
+from uhebo.threads import single_threaded
+
+@single_threaded
+def double(number):
+    return 2 * number
+
+print(joblib.Parallel(2)(joblib.delayed(double)(number) for number in (1, 2)))
+"""
+
+
+def test_a_function_of_a_script_goes_to_other_processes() -> None:
+    """joblib sends functions of `__main__` by value, with all they refer to; a lock can not be sent."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "[2, 4]\n", done.stderr

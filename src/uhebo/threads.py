@@ -48,12 +48,18 @@ def _limit() -> Undo:
 ONE_THREAD = ProcessWide(_limit)
 
 
+def _one_thread() -> ProcessWide:
+    """`ONE_THREAD`, for functions that are sent to other processes by value, as joblib does with those of a script: they
+    take this function along by its name, and find the one of their process. A lock could not go with them."""
+    return ONE_THREAD
+
+
 def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` with one BLAS thread; the limit is lifted when it, and any other that runs so, has ended."""
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with ONE_THREAD:
+        with _one_thread():
             return function(*args, **kwargs)
 
     return limited
