@@ -9,16 +9,16 @@ from unittest import mock
 import numpy as np
 import optuna
 import pytest
-from benchmarks.ablation import VARIANTS, WHOLE, Run, by_observed_values, final_regret, mark, run
+from benchmarks.ablation import LOST, VARIANTS, WHOLE, Run, by_observed_values, final_regret, mark, run
 
 from uhebo import UHESampler
 from uhebo.acquire import surface
 from uhebo.experiments.runner import compute
-from uhebo.experiments.sets import TUNING
+from uhebo.experiments.sets import REPORTING, TUNING
 from uhebo.strategy import Proposal, Step
 from uhebo.strategy.auto import RECIPE, auto
 
-RESULTS = Path(__file__).parents[1] / "results" / "ablation"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def test_the_variant_improves_on_the_best_observed_value_and_the_recipe_on_a_smoother_one() -> None:
@@ -44,23 +44,28 @@ def test_the_variant_improves_on_the_best_observed_value_and_the_recipe_on_a_smo
     assert seen["smoothed"] < seen["observed"] - 0.1
 
 
-def committed() -> dict[tuple[str, str], str]:
+def committed(folder: Path) -> dict[tuple[str, str], str]:
     """(variant, problem) -> what the committed tables say."""
     said = {}
-    for part in (RESULTS / "ablation.md").read_text(encoding="utf-8").split("\n\n")[2:]:
+    for part in (folder / "ablation.md").read_text(encoding="utf-8").split("\n\n")[2:]:
         (_, *names), _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines())
         said.update({(variant, name): text for variant, *row in rows for name, text in zip(names, row, strict=True)})
     return said
 
 
+def test_what_was_lost_is_looked_at_apart_from_what_was_chosen_on() -> None:
+    assert set(LOST["lost"]) < set(REPORTING)
+
+
 @pytest.mark.usefixtures("records_only")
-def test_the_committed_tables_follow_from_the_committed_records() -> None:
-    said = committed()
-    assert set(said) == {(variant, name) for variant in VARIANTS for name in TUNING}
+@pytest.mark.parametrize(("folder", "problems"), [("ablation", TUNING), ("ablation-lost", LOST["lost"])])
+def test_the_committed_tables_follow_from_the_committed_records(folder: str, problems: tuple[str, ...]) -> None:
+    said = committed(RESULTS / folder)
+    assert set(said) == {(variant, name) for variant in VARIANTS for name in problems}
     # Not the sample paths: the search for their optima would take a minute.
-    names = [name for name in TUNING if not name.startswith("gp-")]
+    names = [name for name in problems if not name.startswith("gp-")]
     cells = [Run(variant, name, seed, 50) for seed in range(10) for name in names for variant in VARIANTS]
-    results = compute(cells, RESULTS, run, jobs=1, progress=False)
+    results = compute(cells, RESULTS / folder, run, jobs=1, progress=False)
     for name in names:
         whole = final_regret(results, WHOLE, name)
         for variant in VARIANTS:

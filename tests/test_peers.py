@@ -21,7 +21,7 @@ from uhebo.experiments.learning import DIVERGED, _scored
 from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
 from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
 from uhebo.experiments.peers import OTHERS, PEERS, make_peer
-from uhebo.experiments.ranking import OURS, Board, board_rows, clock_rows
+from uhebo.experiments.ranking import OURS, Board, clock_rows, rank_rows, regret_rows
 from uhebo.experiments.relaxed import Params, Relaxed, Space
 from uhebo.experiments.runner import run_cell
 from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
@@ -170,14 +170,20 @@ def test_the_board_ranks_and_counts() -> None:
     assert board.record("optuna-gp") == (2, 0, 0)
     assert board.record("smac3") == (0, 2, 0)
     assert board.log_regret("camel", "optuna-gp")[0] == pytest.approx(-2.0, abs=0.15)
-    head, rows = board_rows(board)
+    head, rows = regret_rows(board)
     assert head[-1] == "random"
-    assert [row[0] for row in rows[3:]] == ["camel", "branin"]
-    assert all(row[-1].endswith(" +") for row in rows[3:])
-    assert not any(row[head.index("smac3")].endswith((" +", " -")) for row in rows[3:])
+    assert [row[0] for row in rows] == ["camel", "branin"]
+    assert all(row[-1].endswith(" +") for row in rows)
+    assert not any(row[head.index("smac3")].endswith((" +", " -")) for row in rows)
+    assert [row[0] for row in rank_rows(board)[1]] == head[1:]
+    assert rank_rows(board)[1][-1] == ["random", "4.00 ± 0.00", *rank_rows(board)[1][-1][2:4], "2 / 0 / 0"]
+    assert [row[2:] for row in rank_rows(board)[1] if row[0] == OURS] == [["–", "–", "–"]]
     worse = Board.of(fabricated({"uhebo": 1e-1, "optuna-gp": 1e-3}))
     assert worse.record("optuna-gp") == (0, 0, 2)
-    assert all(row[1].endswith(" -") for row in board_rows(worse)[1][3:])
+    assert all(row[1].endswith(" -") for row in regret_rows(worse)[1])
+    without_ours = Board.of(fabricated({"optuna-gp": 1e-2, "random": 1.0}))
+    assert [row[2:] for row in rank_rows(without_ours)[1]] == [["–", "–", "–"]] * 2
+    assert regret_rows(without_ours)[1][0][-1][-1].isdigit()
 
 
 def test_more_methods_of_ours_move_nobodys_rank() -> None:
@@ -253,7 +259,7 @@ def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -
     sizes = (20, 50, 100, 200, 500, 1000, 2000)
     compare_peers("reporting", PEERS, seeds=10, budget=50, sizes=sizes, jobs=1, folder=tmp_path, progress=False)
     again, committed = (
-        (folder / "peers.md").read_text(encoding="utf-8").partition("## log10")[2] for folder in (tmp_path, results)
+        (folder / "peers.md").read_text(encoding="utf-8").partition("## Mean rank")[2] for folder in (tmp_path, results)
     )
     assert again == committed
 

@@ -49,8 +49,10 @@ ONE_THREAD = ProcessWide(_limit)
 
 
 def _one_thread() -> ProcessWide:
-    """`ONE_THREAD`, for functions that are sent to other processes by value, as joblib does with those of a script: they
-    take this function along by its name, and find the one of their process. A lock could not go with them."""
+    """`ONE_THREAD`, for functions that are sent to other processes by value, as joblib does with those of a script.
+
+    They take this function along by its name, and find the one of their process. A lock could not go with them.
+    """
     return ONE_THREAD
 
 

@@ -11,7 +11,7 @@ from uhebo.experiments.cells import Record, Task, read_lines
 from uhebo.experiments.page import Page
 from uhebo.experiments.peer_runs import ENOUGH_S, MANY_POINTS, ClockCell, PeerCell, run_clock, run_peer
 from uhebo.experiments.peers import PEERS
-from uhebo.experiments.ranking import OURS, Board, board_rows, clock_rows, draw_board
+from uhebo.experiments.ranking import OURS, Board, clock_rows, draw_board, rank_rows, regret_rows
 from uhebo.experiments.runner import compute
 from uhebo.experiments.sets import problem_set
 from uhebo.experiments.style import png_inches
@@ -97,16 +97,22 @@ def compare_peers(
         "CPU seconds (mean, without the first).",
         png_inches(drawn),
     )
+    page.heading("Mean rank of the final regret ± s.e.")
+    page.text(
+        "1 is best. Means over seeds and problems, each method of ours alone among the other libraries; errors and p "
+        "(Wilcoxon's test on the difference) are over problems. The last column counts problems on which a test over "
+        f"seeds finds {OURS} better than the library, can not tell, or finds it worse (+, no mark and - below)."
+    )
+    page.table(*rank_rows(board), section="ranks")
     page.heading("log10 of the final regret, mean ± s.e.")
     page.text(
         "Of the best point evaluated, by its value without noise, which on noisy problems (~) no user would know. "
         "Against the known optimum, else the best value any library has seen (a run that reached it counts with half "
-        "the smallest gap seen). Ranks are means over seeds and problems, each method of ours alone among the other "
-        "libraries; their errors and tests (Wilcoxon's) are over problems. "
+        "the smallest gap seen). "
         f"A + marks a problem on which {OURS} is better than the library, a - one on which it is "
         "worse: Wilcoxon's test on log regret paired by seed, 5 %, not corrected for the number of tests."
     )
-    page.table(*board_rows(board), section="regret")
+    page.table(*regret_rows(board), section="regret")
     for line in _errors(results):
         page.text(line)
     page.heading("CPU seconds for ask + tell with n points told (Hartmann6)")

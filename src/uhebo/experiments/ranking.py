@@ -156,28 +156,35 @@ def _progress(board: Board, library: str) -> Array:
     return np.asarray(np.mean([curve[:length] for curve in curves], axis=0))
 
 
-def board_rows(board: Board) -> tuple[list[str], list[list[str]]]:
-    """Table of log10 regret (mean ± s.e.), a row a problem; before them mean rank, how far it is behind ours (and the
-    p-value), and wins/ties/losses; best library first."""
+def rank_rows(board: Board) -> tuple[list[str], list[list[str]]]:
+    """Table of mean ranks, best library first; against ours how far behind, its p-value, and wins/ties/losses."""
     ranks = board.mean_rank()
-    libraries = sorted(board.libraries, key=lambda n: ranks[n][0])
-    rivals = [name for name in libraries if name != OURS] if OURS in libraries else []
+    rows = []
+    for name in _best_first(board):
+        against = ["–", "–", "–"]
+        if OURS in board.libraries and name != OURS:
+            mean, error, p = board.behind(name)
+            against = [_plus_minus((mean, error)), f"{p:.2g}", " / ".join(map(str, board.record(name)))]
+        rows.append([name, _plus_minus(ranks[name]), *against])
+    return ["library", "mean rank", f"behind {OURS}", "p", f"{OURS} better / open / worse"], rows
+
+
+def regret_rows(board: Board) -> tuple[list[str], list[list[str]]]:
+    """Table of log10 regret (mean ± s.e.), a row a problem; best library first."""
+    libraries = _best_first(board)
     marks = {"win": " +", "tie": "", "loss": " -"}
-    rows = [
-        ["mean rank", *(_plus_minus(ranks[name]) for name in libraries)],
-        [f"rank behind {OURS}", *(_behind(board, name) if name in rivals else "–" for name in libraries)],
-        [
-            f"wins/ties/losses of {OURS}",
-            *("/".join(map(str, board.record(name))) if name in rivals else "–" for name in libraries),
-        ],
-    ]
+    rows = []
     for where in board.problems:
-        cells = [
-            _plus_minus(board.log_regret(where, name)) + (marks[board.outcome(where, name)] if name in rivals else "")
-            for name in libraries
-        ]
-        rows.append([where, *cells])
-    return ["", *libraries], rows
+        rows.append([where])
+        for name in libraries:
+            mark = marks[board.outcome(where, name)] if OURS in libraries and name != OURS else ""
+            rows[-1].append(_plus_minus(board.log_regret(where, name)) + mark)
+    return ["problem", *libraries], rows
+
+
+def _best_first(board: Board) -> list[str]:
+    ranks = board.mean_rank()
+    return sorted(board.libraries, key=lambda name: ranks[name][0])
 
 
 def clock_rows(
@@ -203,11 +210,6 @@ def _times_faster(seconds: Mapping[tuple[str, int], float], n: int) -> str:
 
 def _mean_error(sample: Array) -> tuple[float, float]:
     return float(sample.mean()), float(sample.std(ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else 0.0
-
-
-def _behind(board: Board, rival: str) -> str:
-    mean, error, p = board.behind(rival)
-    return f"{mean:.2f} ± {error:.2f} (p = {p:.2g})"
 
 
 def _plus_minus(pair: tuple[float, float]) -> str:
