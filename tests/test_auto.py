@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import optuna
@@ -13,6 +14,8 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
+from uhebo.estimate import Fit, named_estimator
+from uhebo.gp import Data
 from uhebo.gp.domain import Array
 from uhebo.space import SearchSpace
 from uhebo.strategy import Proposal, Step
@@ -144,6 +147,33 @@ def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPa
         fit = Step(history, Settings(seed=0), history.next_slot(number)).fit("map")
         assert len(fit.posterior.data) == 18
     assert fit.posterior.factor.shape == (18, 18)
+
+
+@pytest.mark.parametrize("estimator", sorted(steps.CLIMBERS))
+@pytest.mark.parametrize(("exact", "fitted"), [(False, 8), (True, 30)])
+def test_many_points_from_elsewhere_begin_with_the_theta_of_some(
+    monkeypatch: pytest.MonkeyPatch, estimator: str, exact: bool, fitted: int
+) -> None:
+    """The first suggestion need not wait for a fit to all of them; the model knows all of them nevertheless."""
+    monkeypatch.setattr(steps, "LARGE", 8)
+    seen = []
+
+    def watched(data: Data, **options: Any) -> Fit:
+        seen.append(data)
+        return named_estimator(estimator)(data, **options)
+
+    monkeypatch.setattr(steps, "named_estimator", lambda _: watched)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=30)
+    space = SearchSpace.of(shared_space(study).distributions)
+    history = read_history(study, space, 4)
+    fit = Step(history, Settings(seed=0, exact=exact), history.next_slot(30)).fit(estimator)
+    (sample,) = seen
+    assert len(sample) == fitted
+    assert len(np.unique(sample.X)) == fitted  # none of them twice
+    assert set(zip(sample.X[:, 0], sample.y, strict=True)) <= set(zip(fit.data.X[:, 0], fit.data.y, strict=True))
+    assert len(fit.posterior.data) == 30
+    assert fit.posterior.factor.shape == (30, 30)
 
 
 def valley(x: float, y: float) -> float:

@@ -45,7 +45,8 @@ SMALL = 64
 have, and the others a warm start alone. Pairs, so that a method which alternates gives both its estimators a turn."""
 LARGE = 512
 """Above this many observations theta is kept from one fit to the next for ever more iterations: one more observation
-changes it next to nothing, and a fit is O(n³) many times over."""
+changes it next to nothing, and a fit is O(n³) many times over. Where there is none to keep, it is that of so many
+observations drawn at random, until a fit is due."""
 TOLERANCE = 3e-2
 """Nats of log posterior a fit may stop short of: far below what the next observation changes."""
 WARM_FRESH_STARTS = 2
@@ -118,7 +119,7 @@ class Step:
 
     def fit(self, estimator: str) -> Fit:
         """Estimate theta on D_{t-1}: from the last theta this estimator gave, and from fresh starts."""
-        data, settings = self.history.data, self.settings
+        data, settings, rng = self.history.data, self.settings, self.rng("fit")
         warm = self._last_theta(estimator)
         fresh = len(data) <= SMALL or self.slot.pair % REFIT_PERIOD == 0
         options: dict[str, Any] = {}
@@ -127,12 +128,17 @@ class Step:
             if warm is not None:
                 options["starts"] = WARM_FRESH_STARTS if fresh else 0
         prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
-        if self._keeps_theta(estimator, len(data)) and warm is not None:
-            return kept_theta(estimator, data, settings.kernel, prior, warm)
+        sample = data
+        if len(data) > LARGE and estimator in CLIMBERS and not settings.exact:
+            if warm is None:
+                sample = data.subset(rng.choice(len(data), LARGE, replace=False))
+            elif self.slot.pair % (2 * len(data) // LARGE) != 0:
+                return kept_theta(estimator, data, settings.kernel, prior, warm)
         run = named_estimator(estimator)
         if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
             run = partial(consistent_estimate, block_size=BLOCK_SIZE)
-        return run(data, kernel=settings.kernel, prior=prior, rng=self.rng("fit"), warm=warm, **options)
+        fit = run(sample, kernel=settings.kernel, prior=prior, rng=rng, warm=warm, **options)
+        return fit if sample is data else replace(fit, data=data)
 
     def model(self, estimator: str, **tags: Any) -> Proposal:
         """The acquisition's maximiser under the named estimator's theta; a random point while there are no data."""
@@ -212,11 +218,6 @@ class Step:
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
         return Search(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
-
-    def _keeps_theta(self, estimator: str, points: int) -> bool:
-        if points <= LARGE or estimator not in CLIMBERS or self.settings.exact:
-            return False
-        return self.slot.pair % (2 * points // LARGE) != 0
 
     def _last_theta(self, estimator: str) -> Theta | None:
         for trial in reversed(self.history.trials):
