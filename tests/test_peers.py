@@ -21,7 +21,7 @@ from uhebo.experiments.learning import DIVERGED, _scored
 from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
 from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
 from uhebo.experiments.peers import OTHERS, PEERS, make_peer
-from uhebo.experiments.ranking import OURS, Board, clock_rows, rank_rows, regret_rows
+from uhebo.experiments.ranking import OURS, Board, clock_rows, holm, part_rows, rank_rows, regret_rows
 from uhebo.experiments.relaxed import Params, Relaxed, Space
 from uhebo.experiments.runner import run_cell
 from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
@@ -142,6 +142,8 @@ def test_a_slow_library_is_asked_less_often(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("uhebo.experiments.peer_runs.ENOUGH_S", 0.0)
     (record,) = run_clock(ClockCell("random", 12))
     assert np.array(record["each"]).shape == (4, 3)
+    (ours,) = run_clock(ClockCell("uhebo", 20))
+    assert np.array(ours["each"]).shape == (4, 5)
 
 
 def fabricated(
@@ -176,14 +178,35 @@ def test_the_board_ranks_and_counts() -> None:
     assert all(row[-1].endswith(" +") for row in rows)
     assert not any(row[head.index("smac3")].endswith((" +", " -")) for row in rows)
     assert [row[0] for row in rank_rows(board)[1]] == head[1:]
-    assert rank_rows(board)[1][-1] == ["random", "4.00 ± 0.00", *rank_rows(board)[1][-1][2:4], "2 / 0 / 0"]
-    assert [row[2:] for row in rank_rows(board)[1] if row[0] == OURS] == [["–", "–", "–"]]
+    assert rank_rows(board)[1][-1] == ["random", "4.00 ± 0.00", *rank_rows(board)[1][-1][2:5], "2 / 0 / 0"]
+    assert [row[2:] for row in rank_rows(board)[1] if row[0] == OURS] == [["–"] * 4]
     worse = Board.of(fabricated({"uhebo": 1e-1, "optuna-gp": 1e-3}))
     assert worse.record("optuna-gp") == (0, 0, 2)
     assert all(row[1].endswith(" -") for row in regret_rows(worse)[1])
     without_ours = Board.of(fabricated({"optuna-gp": 1e-2, "random": 1.0}))
-    assert [row[2:] for row in rank_rows(without_ours)[1]] == [["–", "–", "–"]] * 2
+    assert [row[2:] for row in rank_rows(without_ours)[1]] == [["–"] * 4] * 2
     assert regret_rows(without_ours)[1][0][-1][-1].isdigit()
+
+
+def test_p_values_are_corrected_as_holm_does() -> None:
+    """By hand: 3 · 0.01, 2 · 0.03, and then not less than that."""
+    assert holm({"b": 0.03, "c": 0.04, "a": 0.01}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({"a": 0.4, "b": 0.9}) == pytest.approx({"a": 0.8, "b": 0.9})
+    assert holm({}) == {}
+
+
+def test_entries_of_ours_are_no_rivals_to_correct_for() -> None:
+    board = Board.of(fabricated({"uhebo": 1e-3, "uhebo-map": 1e-2, "random": 1.0}))
+    corrected = {row[0]: (row[3], row[4]) for row in rank_rows(board)[1]}
+    assert corrected["uhebo-map"][1] == "–"
+    assert corrected["random"][0] == corrected["random"][1]  # one rival, nothing to correct
+
+
+def test_ranks_on_parts_of_a_set() -> None:
+    levels = {"uhebo": 1e-3, "random": 1.0}
+    head, rows = part_rows(Board.of(fabricated(levels, ("camel", "branin", "camel~0.1"))))
+    assert head == ["library", "functions (2)", "noisy functions (1)"]
+    assert [row[:2] for row in rows] == [["uhebo", "1.00 ± 0.00"], ["random", "2.00 ± 0.00"]]
 
 
 def test_more_methods_of_ours_move_nobodys_rank() -> None:

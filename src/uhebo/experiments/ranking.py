@@ -157,16 +157,45 @@ def _progress(board: Board, library: str) -> Array:
 
 
 def rank_rows(board: Board) -> tuple[list[str], list[list[str]]]:
-    """Table of mean ranks, best library first; against ours how far behind, its p-value, and wins/ties/losses."""
+    """Table of mean ranks, best library first; against ours how far behind, its p-value, the same corrected for the
+    number of other libraries, and wins/ties/losses."""
     ranks = board.mean_rank()
+    names = _best_first(board)
+    rivals = [name for name in names if name != OURS] if OURS in names else []
+    behind = {name: board.behind(name) for name in rivals}
+    corrected = holm({name: p for name, (*_, p) in behind.items() if name not in OUR_METHODS})
     rows = []
-    for name in _best_first(board):
-        against = ["–", "–", "–"]
-        if OURS in board.libraries and name != OURS:
-            mean, error, p = board.behind(name)
-            against = [_plus_minus((mean, error)), f"{p:.2g}", " / ".join(map(str, board.record(name)))]
+    for name in names:
+        against = ["–"] * 4
+        if name in rivals:
+            mean, error, p = behind[name]
+            record = " / ".join(map(str, board.record(name)))
+            holms = f"{corrected[name]:.2g}" if name in corrected else "–"
+            against = [_plus_minus((mean, error)), f"{p:.2g}", holms, record]
         rows.append([name, _plus_minus(ranks[name]), *against])
-    return ["library", "mean rank", f"behind {OURS}", "p", f"{OURS} better / open / worse"], rows
+    return ["library", "mean rank", f"behind {OURS}", "p", "p, corrected", f"{OURS} better / open / worse"], rows
+
+
+def holm(p: Mapping[str, float]) -> dict[str, float]:
+    """p-values of several tests, corrected so that the level is the chance of any false alarm at all: Holm (1979)."""
+    found: dict[str, float] = {}
+    largest = 0.0
+    for rank, name in enumerate(sorted(p, key=lambda name: p[name])):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[name]))
+        found[name] = largest
+    return found
+
+
+def part_rows(board: Board) -> tuple[list[str], list[list[str]]]:
+    """Table of mean ranks ± s.e. on parts of the set: functions, noisy ones, models (whose optimum is not known)."""
+    parts: dict[str, list[int]] = {}
+    for index, where in enumerate(board.problems):
+        case = problem(where, fidelity=FIDELITIES.get(where))
+        part = "models" if case.optimum is None else "noisy functions" if case.noise else "functions"
+        parts.setdefault(part, []).append(index)
+    ranks = board.ranks()
+    rows = [[name, *(_plus_minus(_mean_error(ranks[name][i])) for i in parts.values())] for name in _best_first(board)]
+    return ["library", *(f"{part} ({len(indices)})" for part, indices in parts.items())], rows
 
 
 def regret_rows(board: Board) -> tuple[list[str], list[list[str]]]:
