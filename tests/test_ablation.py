@@ -9,10 +9,23 @@ from unittest import mock
 import numpy as np
 import optuna
 import pytest
-from benchmarks.ablation import LOST, VARIANTS, WHOLE, Run, by_observed_values, final_regret, mark, run
+from benchmarks.ablation import (
+    BEST_SEEN,
+    HALF_A_STEP,
+    LOST,
+    VARIANTS,
+    WHOLE,
+    Run,
+    by_observed_values,
+    final_regret,
+    mark,
+    run,
+)
 
 from uhebo import UHESampler
 from uhebo.acquire import surface
+from uhebo.experiments.cells import read_lines
+from uhebo.experiments.ranking import FLOOR
 from uhebo.experiments.runner import compute
 from uhebo.experiments.sets import REPORTING, TUNING
 from uhebo.strategy import Proposal, Step
@@ -71,3 +84,14 @@ def test_the_committed_tables_follow_from_the_committed_records(folder: str, pro
         for variant in VARIANTS:
             logs = final_regret(results, variant, name)
             assert said[variant, name] == f"{logs.mean():.2f}{mark(logs, whole)}"
+
+
+def test_the_best_score_of_rf_wilt_is_the_one_of_the_comparison() -> None:
+    """What the regret of its variants is measured against, read off the committed runs."""
+    files = sorted((RESULTS / "peers" / "cells").glob("**/rf-wilt/**/*.jsonl.gz"))
+    lines = [line for file in files for line in read_lines(file) or []]
+    scores = np.array([line["best"] for line in lines if "best" in line])
+    assert len(files) == 140
+    assert scores.max() == BEST_SEEN
+    gaps = BEST_SEEN - scores
+    assert 0.5 * gaps[gaps > FLOOR].min() == pytest.approx(HALF_A_STEP)

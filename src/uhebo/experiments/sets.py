@@ -64,9 +64,9 @@ FROZEN = Choice(
     evaluations without an improvement every second step explores (opinion, gap, line, gap in turn), but not in the
     last 15 % of a known budget; a random point at iterations 16, 32, 64, …""",
 )
-"""Chosen on `tuning` alone: no run of `auto` on `reporting` had been made when this was written. (How far a fit is
-driven had been set before on uniform samples of Hartmann6, and there were runs of other libraries on Hartmann6, Levy-4d
-and Ackley-5d, in benchmarks/records/peers.csv; all three are in `reporting`.)"""
+"""Chosen on `tuning` alone: the history of the repository has no result of `auto` on `reporting` before this. (On
+Hartmann6, which is in it, `auto` had been timed and the tolerance of fits set, and there were runs of other libraries on
+Hartmann6, Levy-4d and Ackley-5d, in benchmarks/records/peers.csv.)"""
 
 
 def problem_set(name: str) -> tuple[str, ...]:
