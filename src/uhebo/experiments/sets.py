@@ -65,8 +65,8 @@ FROZEN = Choice(
     last 15 % of a known budget; a random point at iterations 16, 32, 64, …""",
 )
 """Chosen on `tuning` alone: the history of the repository has no result of `auto` on `reporting` before this. (On
-Hartmann6, which is in it, `auto` had been timed and the tolerance of fits set, and there were runs of other libraries on
-Hartmann6, Levy-4d and Ackley-5d, in benchmarks/records/peers.csv.)"""
+Hartmann6, which is in it, `auto` had been timed and the tolerance of fits set, and there were runs of other libraries
+on Hartmann6, Levy-4d and Ackley-5d, in benchmarks/records/peers.csv.)"""
 
 
 def problem_set(name: str) -> tuple[str, ...]:
