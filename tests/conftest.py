@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import optuna
@@ -35,6 +36,18 @@ def require(module: str, how: str) -> ModuleType:
         if os.environ.get("UHEBO_REQUIRE_ALL"):
             pytest.fail(message)
         pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def data_sets() -> Path:
+    """The folder of data sets beside the checkout; skipped, or failed with UHEBO_REQUIRE_ALL, where there is none."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        message = "no data sets beside the checkout (shared/data)"
+        if os.environ.get("UHEBO_REQUIRE_ALL"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ from uhebo.space import SearchSpace
 
 SYNTHETIC = ["branin", "hartmann3", "deceptive", "h1", "h1-100", "h1-outside", "deceptive-3d", "gp-2d-0.2", "gp-3d-0.3"]
 REAL = ["lr-vehicle", "xgboost-australian", "xgboost-kc1", "rf-wilt"]
-DATA = pathlib.Path(__file__).parents[2] / "shared" / "data"
 
 
 def sobol_values(case: Problem, count: int = 2**13) -> np.ndarray:
@@ -58,22 +57,20 @@ def test_a_sample_path_has_the_covariance_of_its_kernel() -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_problems_run_at_low_fidelity(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_problems_run_at_low_fidelity(name: str, monkeypatch: pytest.MonkeyPatch, data_sets: pathlib.Path) -> None:
     if name.startswith("xgboost"):
         pytest.importorskip("xgboost")
-    if not DATA.is_dir():
-        pytest.skip("no local data sets beside the checkout; set UHEBO_DATA to use them")
-    monkeypatch.setenv(real.DATA_FOLDER, str(DATA))
+    monkeypatch.setenv(real.DATA_FOLDER, str(data_sets))
     case = problem(name, fidelity=20)
     assert case.fidelity == 20
     result = uhebo.maximize(case.function, case.space, 4, seed=0, method="random")
     assert 0.2 < result.best_value <= 1.0
 
 
-def test_training_statistics_come_from_the_training_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not DATA.is_dir():
-        pytest.skip("no local data sets beside the checkout; set UHEBO_DATA to use them")
-    monkeypatch.setenv(real.DATA_FOLDER, str(DATA))
+def test_training_statistics_come_from_the_training_part_alone(
+    monkeypatch: pytest.MonkeyPatch, data_sets: pathlib.Path
+) -> None:
+    monkeypatch.setenv(real.DATA_FOLDER, str(data_sets))
     parts = real.split("vehicle")
     np.testing.assert_allclose(parts.train_X.mean(axis=0), 0.0, atol=1e-9)
     assert np.abs(parts.test_X.mean(axis=0)).max() > 1e-3

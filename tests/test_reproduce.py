@@ -131,7 +131,7 @@ def test_regret_is_against_the_optimum_or_the_best_that_was_seen() -> None:
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+def tiny(tmp_path_factory: pytest.TempPathFactory, data_sets: Path) -> Reproduction:
     """All seven figures and eight claims at the smallest size there is."""
     scale = replace(
         plan.QUICK,
@@ -148,7 +148,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
         variants=("prior: flat",),
     )
     patch = pytest.MonkeyPatch()
-    patch.setenv("UHEBO_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
+    patch.setenv("UHEBO_DATA", str(data_sets))
     reproduction = Reproduction(tmp_path_factory.mktemp("paper"), scale, jobs=1, progress=False)
     write_summary(reproduction, {name: reproduction.draw(name) for name in TARGETS[:7]}, "uhebo reproduce all")
     patch.undo()

@@ -167,15 +167,16 @@ class UHESampler(BaseSampler):
         """Whether the point is this trial's to take, of all that may have come to it at the same moment.
 
         Each worker writes its claim before it looks, so of two with the same point at least one sees the other. Who
-        sees a point that is stored already yields. Of two claims the higher number withdraws; the lower waits until
-        it has, or yields too if the other had looked too early to know.
+        sees a point that is stored already yields. One that is stored in part (parameters are stored one by one) is
+        waited for: until it is whole, it does not count as taken and would be proposed again. Of two claims the higher
+        number withdraws; the lower waits until it has, or yields too if the other had looked too early to know.
         """
         withdrawn = False
         for _ in range(LOOKS):
             rivals = _rivals(study, trial, step, params)
             if not rivals:
                 return not withdrawn
-            if any(rival.params for rival in rivals):
+            if any(params.keys() <= rival.params.keys() for rival in rivals):
                 return False
             if not withdrawn and tags is not None and min(rival.number for rival in rivals) < trial.number:
                 self._record(study, trial, tags)
