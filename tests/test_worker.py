@@ -513,7 +513,8 @@ def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest)
     assert done.returncode == 0, f"after {time.monotonic() - began:.0f} s: {done.stdout}\n{done.stderr}"
     report = json.loads((tmp_path / f"{plan.database}.json").read_text())
     assert verdict(report) == []
-    assert report["acknowledged results"] >= plan.trials
+    # Who is killed between the database's commit and its own log has acknowledged nothing; the value is stored.
+    assert report["acknowledged results"] >= plan.trials - plan.kills
     assert report["kills"] == plan.kills
     assert "as promised | yes" in (tmp_path / "README.md").read_text()
 
