@@ -26,8 +26,8 @@ $(VENV)/pip:
 	@touch $@
 
 # Exact versions from the lock; `pip install uhebo` takes any in the ranges of pyproject.toml.
-$(VENV)/installed: $(VENV)/pip pyproject.toml requirements/ci.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[dev]"
+$(VENV)/installed: $(VENV)/pip pyproject.toml experiments/pyproject.toml requirements/ci.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[dev]" -e ./experiments
 	@touch $@
 
 # PyTorch by itself first: a range in another package's requirements would pull the CUDA build.
@@ -38,7 +38,7 @@ $(VENV)/torch: $(VENV)/installed
 
 # What else only some tests need: Ray, and the libraries we compare with.
 $(VENV)/all: $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all,peers]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all]" -e "./experiments[peers]"
 	@touch $@
 
 demo: $(VENV)/installed
@@ -62,14 +62,14 @@ test-lowest: $(LOWEST)/installed
 
 # FUZZ=--share=0.01 for a hundredth; what is done is kept, so it can be stopped and goes on.
 fuzz: $(VENV)/installed
-	$(BIN)/python -m benchmarks.fuzz $(FUZZ)
-	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m tests.long.fuzz $(FUZZ)
+	$(BIN)/python -m tests.long.memory
 
 # PyTorch and what comes with its CUDA build are left out: $(TORCH) is installed by itself.
 lock: $(VENV)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --all-extras --upgrade --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links pyproject.toml \
+		--no-emit-index-url --no-emit-find-links pyproject.toml experiments/pyproject.toml \
 		| grep -vE '^(torch|triton|nvidia-|cuda-)' > $(VENV)/ci.txt
 	(echo "# Versions the tests run with, made by \`make lock\`; PyTorch is apart (Makefile)."; cat $(VENV)/ci.txt) \
 		> requirements/ci.txt
@@ -84,13 +84,13 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --python-version 3.13 src
-	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --violations --quiet src benchmarks examples tests
+	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --violations --quiet src experiments/src examples tests
 	$(BIN)/lint-imports
 
 # BENCH=--quick for the small sizes.
 bench: $(VENV)/torch
-	$(BIN)/python -m benchmarks.fit $(BENCH)
-	$(BIN)/python -m benchmarks.suggest $(BENCH)
+	$(BIN)/python -m uhebo_experiments.benchmarks.fit $(BENCH)
+	$(BIN)/python -m uhebo_experiments.benchmarks.suggest $(BENCH)
 	$(BIN)/uhebo bench peers --set tuning --libraries uhebo,optuna-gp,optuna-tpe,random --seeds 2 --budget 10 \
 		--sizes 20,100 --out out/peers
 
@@ -108,7 +108,7 @@ dist: $(VENV)/installed
 
 # Needs PostgreSQL's programs (apt-get install postgresql); everything stays on the loopback interface.
 soak: $(VENV)/installed
-	$(BIN)/python -m benchmarks.soak --out $(if $(SOAK),out/soak,results/soak) $(SOAK)
+	$(BIN)/python -m tests.long.soak --out $(if $(SOAK),out/soak,results/soak) $(SOAK)
 
 clean:
 	rm -rf $(VENV) $(VENV)-dist $(LOWEST) dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis

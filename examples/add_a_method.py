@@ -15,10 +15,10 @@ import numpy as np
 import uhebo
 from uhebo import estimate
 from uhebo.estimate import Fit, map_estimate
-from uhebo.experiments import problem
 from uhebo.gp import Data, KernelName, Prior, Theta
-from uhebo.gp.domain import Rng
-from uhebo.strategy import Proposal, Step
+from uhebo.methods import Proposal, Step
+from uhebo.types import Rng
+from uhebo_experiments import problem
 
 
 # An estimator: (data, *, kernel, prior, rng, warm) -> Fit. This one fits half of the data, drawn at random, several

@@ -24,9 +24,9 @@ from optuna.trial import Trial, TrialState
 from tests.strategies import SHORT_HMC, inside
 from uhebo import UHESampler
 from uhebo.estimate import ESTIMATORS
-from uhebo.journal import journal_storage
-from uhebo.strategy import METHODS
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.methods import METHODS
+from uhebo.optuna_.trial_log import ATTRIBUTE
+from uhebo.storage.journal import journal_storage
 
 SPACES: list[dict[str, BaseDistribution]] = [
     {"x": FloatDistribution(-1.0, 2.0)},

@@ -72,7 +72,7 @@ def records_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a record that is needed is not there")
 
-    monkeypatch.setattr("uhebo.experiments.runner._computed", refuse)
+    monkeypatch.setattr("uhebo_experiments.runner._computed", refuse)
 
 
 @pytest.fixture(autouse=True)

@@ -23,14 +23,14 @@ from uhebo.cli.results_file import read_results
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE
 from uhebo.cli.settings import Kept, keep, with_sampler
 from uhebo.cli.space_file import declared, parse_param
-from uhebo.cli.storage import opened, place_of
 from uhebo.diagnosis.timeline import lengthscale_history
 from uhebo.errors import UheboError
-from uhebo.experiments.cells import read_lines
-from uhebo.journal import journal_storage
+from uhebo.methods import METHODS
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import Categorical, Float, Int
-from uhebo.strategy import METHODS
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.storage.journal import journal_storage
+from uhebo.storage.places import opened, place_of
+from uhebo_experiments.cells import read_lines
 
 SPACE = {"x": Float(0, 1), "n": Int(1, 9), "gas": Categorical(["argon", "nitrogen", None, 3])}
 CSV = "number,x,n,gas,value\n,0.5,3,argon,1.5\n,0.25,4,null,inf\n0,,,,2\n1,,,,failed\n"

@@ -29,7 +29,7 @@ import pytest
 import uhebo
 from tests.test_cli import Shell
 from uhebo.estimate import ESTIMATORS
-from uhebo.strategy import METHODS
+from uhebo.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

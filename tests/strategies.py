@@ -24,8 +24,8 @@ from uhebo.acquire.maximise import ENUMERATED
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, Data, KernelName, Theta, named_prior
-from uhebo.gp.domain import Array
 from uhebo.space import SearchSpace
+from uhebo.types import Array
 
 SHORT_HMC = partial(hmc_estimate, burn_in=4, kept=2, thin=1)
 """HMC in full takes a third of a second a fit, and is tested in full elsewhere."""

@@ -9,7 +9,12 @@ from unittest import mock
 import numpy as np
 import optuna
 import pytest
-from benchmarks.ablation import (
+
+from uhebo import UHESampler
+from uhebo.acquire import surface
+from uhebo.methods import Proposal, Step
+from uhebo.methods.auto import RECIPE, auto
+from uhebo_experiments.benchmarks.ablation import (
     BEST_SEEN,
     HALF_A_STEP,
     LOST,
@@ -21,15 +26,10 @@ from benchmarks.ablation import (
     mark,
     run,
 )
-
-from uhebo import UHESampler
-from uhebo.acquire import surface
-from uhebo.experiments.cells import read_lines
-from uhebo.experiments.ranking import FLOOR
-from uhebo.experiments.runner import compute
-from uhebo.experiments.sets import REPORTING, TUNING
-from uhebo.strategy import Proposal, Step
-from uhebo.strategy.auto import RECIPE, auto
+from uhebo_experiments.cells import read_lines
+from uhebo_experiments.ranking import FLOOR
+from uhebo_experiments.runner import compute
+from uhebo_experiments.sets import REPORTING, TUNING
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -40,7 +40,7 @@ def test_the_variant_improves_on_the_best_observed_value_and_the_recipe_on_a_smo
 
     def both(at: Step) -> Proposal:
         for name, method in (("observed", by_observed_values), ("smoothed", auto)):
-            with mock.patch("uhebo.strategy.step.surface", wraps=surface) as made:
+            with mock.patch("uhebo.methods.step.surface", wraps=surface) as made:
                 proposal = method(at, RECIPE)
             seen[name] = made.call_args.kwargs["best"]
         seen["largest"] = float(at.with_defaults(acquisition="", prior="", warped=True).history.data.y.max())

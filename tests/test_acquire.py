@@ -27,9 +27,9 @@ from uhebo.acquire.functions import Scalar, log_ei, log_h, log_pi, ucb
 from uhebo.acquire.maximise import ENUMERATED, all_points
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Data, Domain, KernelName, Posterior, Theta
-from uhebo.gp.domain import Array
+from uhebo.numerics.threads import single_threaded
 from uhebo.space import SearchSpace
-from uhebo.threads import single_threaded
+from uhebo.types import Array
 
 SURFACES = [name for name in ACQUISITIONS if name != "thompson"]
 

@@ -19,8 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 import uhebo
 from uhebo import Categorical, Float, Int, Result, UHESampler
 from uhebo.errors import InvalidInputError, UheboError
-from uhebo.strategy import Proposal, Step
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.methods import Proposal, Step
+from uhebo.optuna_.trial_log import ATTRIBUTE
 
 SPACE = {"x": (-1.0, 2.0), "y": (0.0, 1.0)}
 

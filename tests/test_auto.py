@@ -16,13 +16,13 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 import uhebo
 from uhebo.estimate import Fit, named_estimator
 from uhebo.gp import Data
-from uhebo.gp.domain import Array
+from uhebo.methods import Proposal, Step
+from uhebo.methods import step as steps
+from uhebo.methods.auto import RECIPE, Recipe, auto
+from uhebo.methods.step import Settings
+from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
 from uhebo.space import SearchSpace
-from uhebo.strategy import Proposal, Step
-from uhebo.strategy import step as steps
-from uhebo.strategy.auto import RECIPE, Recipe, auto
-from uhebo.strategy.step import Settings
-from uhebo.trial_log import ATTRIBUTE, read_history, shared_space
+from uhebo.types import Array
 
 DESIGN = 6
 SPACE: dict[str, BaseDistribution] = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}

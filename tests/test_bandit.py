@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uhebo.bandit import (
+from uhebo.errors import InvalidInputError
+from uhebo.methods.bandit import (
     FIRST_EPOCH,
     Clip,
     Exp3,
@@ -22,8 +23,7 @@ from uhebo.bandit import (
     scale_reward,
     uhe_gamma,
 )
-from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 unit = st.floats(0.0, 1.0)
 gammas = st.floats(1e-3, 1.0)

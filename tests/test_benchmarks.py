@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.suggest import measured, repeats
-
 from tests.conftest import require
-from uhebo.gp.domain import Array
+from uhebo.types import Array
+from uhebo_experiments.benchmarks.suggest import measured, repeats
 
 
 def test_a_suggestion_is_a_mean_without_the_cold_one_and_on_one_thread_from_the_first_library_on() -> None:

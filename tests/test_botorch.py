@@ -342,9 +342,8 @@ def test_a_whole_search_is_as_good_as_ours(name: str) -> None:
     There the logarithms (to base 10) of the two regrets of a seed differ by -0.12 ± 0.14 on Branin and -0.07 ± 0.29 on
     Hartmann3, mean and standard error, which is a standard deviation of 0.4 and 0.9.
     """
-    from benchmarks.botorch_parity import botorch, ours
-
-    from uhebo.experiments import problem
+    from uhebo_experiments import problem
+    from uhebo_experiments.benchmarks.botorch_parity import botorch, ours
 
     target, steps, differences = problem(name), 20, []
     assert target.optimum is not None

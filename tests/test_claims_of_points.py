@@ -8,7 +8,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
 from uhebo import UHESampler
-from uhebo.strategy import Proposal, Step
+from uhebo.methods import Proposal, Step
 
 
 def test_a_point_that_another_worker_has_stored_in_part_is_waited_for() -> None:

@@ -19,8 +19,7 @@ from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from uhebo.cli import main, settings, storage
-from uhebo.cli.explain import masked, printable
+from uhebo.cli import main, settings
 from uhebo.cli.limits import MAX_BYTES, MAX_ROWS
 from uhebo.cli.look import file_name
 from uhebo.cli.objective import TAIL_BYTES, environment_names
@@ -29,6 +28,8 @@ from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
 from uhebo.errors import InvalidInputError
 from uhebo.space import Categorical, Float, Int
+from uhebo.storage import places
+from uhebo.storage.explain import masked, printable
 
 SPACE = ("--param", "x=float:0:1", "--param", "n=int:1:9", "--param", "gas=cat:argon,nitrogen")
 
@@ -366,7 +367,7 @@ def test_a_study_is_not_made_twice(lab: Shell) -> None:
 
 
 def test_a_locked_file_is_waited_for_and_then_said(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "LOCK_WAIT_S", 0.1)
+    monkeypatch.setattr(places, "LOCK_WAIT_S", 0.1)
     with closing(sqlite3.connect(lab.folder / "lab.db", isolation_level=None)) as other:
         other.execute("begin exclusive")
         assert "lab.db: the study file is locked by another program" in lab.refuses("tell", "lab.db", "0", "1")

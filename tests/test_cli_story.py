@@ -21,7 +21,7 @@ import uhebo
 from tests.pages import README, blocks, commands, run_blocks
 from tests.test_cli import Shell
 from uhebo.cli.settings import Kept, effective
-from uhebo.sampler import UHESampler
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"

@@ -24,9 +24,9 @@ from uhebo.acquire import ACQUISITIONS
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, hmc_estimate
 from uhebo.gp import KERNELS, PRIORS
-from uhebo.sampler import ATTRIBUTE_LIMIT
-from uhebo.strategy import Proposal, Step
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.methods import Proposal, Step
+from uhebo.optuna_.sampler import ATTRIBUTE_LIMIT
+from uhebo.optuna_.trial_log import ATTRIBUTE
 
 TRIALS = 30
 OWN_METHODS = tuple(METHODS)

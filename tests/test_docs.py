@@ -16,14 +16,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from benchmarks import choose
 
 import uhebo
 from tests.browser import chromium, console_errors, hosts_asked, prefer
 from tests.conftest import require
 from tests.pages import HIDDEN_CODE, README, ROOT, Block, blocks, pages, run_blocks
 from tests.test_cli import Shell
-from uhebo.experiments.cells import Cell, write_cell
+from uhebo_experiments.benchmarks import choose
+from uhebo_experiments.cells import Cell, write_cell
 
 DOCS = ROOT / "docs"
 ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "tests/test_readme.py and tests/test_cli_story.py"}

@@ -24,8 +24,8 @@ from uhebo.estimate import (
 from uhebo.estimate.consistent import nearest
 from uhebo.estimate.fit import FALLBACK_THETA, log_posterior
 from uhebo.gp import Data, Domain, LogMarginalLikelihood, Posterior, Prior, Theta, named_prior
-from uhebo.gp.domain import Array
 from uhebo.gp.likelihood import BATCH_SIZE, FAILED
+from uhebo.types import Array
 
 MIXED = Domain((0, 3, 0, 5))
 

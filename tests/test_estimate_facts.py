@@ -6,8 +6,8 @@ import numpy as np
 
 from uhebo.estimate import ESTIMATORS
 from uhebo.gp import Data, Domain, named_prior
-from uhebo.gp.domain import Array
 from uhebo.gp.kernels import shape, squared_distance
+from uhebo.types import Array
 
 SEEDS = 16
 ELL = 0.2

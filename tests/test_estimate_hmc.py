@@ -9,7 +9,7 @@ from scipy.stats import truncnorm
 from uhebo.estimate import hmc_estimate
 from uhebo.estimate.hmc import effective_sample_size, sample_chain
 from uhebo.gp import Data
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 
 def branin(n: int, seed: int) -> Data:

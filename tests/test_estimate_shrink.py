@@ -10,7 +10,7 @@ import pytest
 from uhebo.estimate import a_gp_ucb_scaling, map_estimate, wang_de_freitas_scaling
 from uhebo.estimate.shrink import GROWTH_PER_STEP, KAPPA, LARGEST_SCALING, reference_regret
 from uhebo.gp import Data, Posterior, Theta
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 
 @pytest.fixture(scope="module")

@@ -18,15 +18,15 @@ from optuna.trial import TrialState
 
 import uhebo
 from uhebo import UHESampler, journal
-from uhebo.cli.storage import opened, place_of
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.timeline import lengthscale_history
 from uhebo.errors import InvalidInputError
-from uhebo.journal import journal_storage, mend
+from uhebo.methods import METHODS
+from uhebo.optuna_.tags import checked_tags
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
-from uhebo.strategy import METHODS
-from uhebo.strategy.tags import checked_tags
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.storage.journal import journal_storage, mend
+from uhebo.storage.places import opened, place_of
 
 SOURCE = Path(uhebo.__file__).parent
 

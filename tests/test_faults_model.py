@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, Fit, hmc_estimate, map_estimate
 from uhebo.gp import Data, Domain, Posterior, Theta, named_prior
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 CASES: dict[str, Estimator] = {**ESTIMATORS, "hmc": partial(hmc_estimate, burn_in=8, kept=2, thin=1)}
 every_estimator = pytest.mark.parametrize("name", list(CASES))

@@ -26,7 +26,7 @@ import uhebo
 from uhebo import Categorical, Float, Int, UHESampler
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.estimate import ESTIMATORS, hmc_estimate
-from uhebo.trial_log import ATTRIBUTE
+from uhebo.optuna_.trial_log import ATTRIBUTE
 
 METHODS = ("uhe", "map")
 both_methods = pytest.mark.parametrize("method", METHODS)

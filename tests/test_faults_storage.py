@@ -26,10 +26,10 @@ from optuna.trial import FrozenTrial, TrialState
 import uhebo
 from tests.postgres import Server
 from tests.worker_processes import SPACE, STUDY
-from uhebo.trial_log import ATTRIBUTE, FAILURE
-from uhebo.worker import Options, leases
-from uhebo.worker.shift import TooManyFailures
-from uhebo.worker.storage import open_storage
+from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
+from uhebo.storage.database import open_storage
+from uhebo.workers import Options, leases
+from uhebo.workers.shift import TooManyFailures
 
 ROOT = Path(__file__).parent.parent
 PATIENCE_S = 180.0

@@ -21,10 +21,10 @@ from uhebo.gp import (
     Theta,
     named_prior,
 )
-from uhebo.gp.domain import Array
 from uhebo.gp.kernels import shape, squared_distance
 from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.gp.priors import PRIORS
+from uhebo.types import Array
 
 SIZES = (BATCH_SIZE // 2, 2 * BATCH_SIZE + 11)
 """One for each of the two ways the likelihood is computed."""

@@ -14,17 +14,17 @@ from scipy.optimize import minimize
 
 from tests.conftest import require
 from uhebo.errors import InvalidInputError
-from uhebo.experiments import problem, problem_names
-from uhebo.experiments.cells import Cell, Record
-from uhebo.experiments.classics import FAMILIES
-from uhebo.experiments.learning import DIVERGED, _scored
-from uhebo.experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
-from uhebo.experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
-from uhebo.experiments.peers import OTHERS, PEERS, make_peer
-from uhebo.experiments.ranking import OURS, Board, clock_rows, holm, part_rows, rank_rows, regret_rows
-from uhebo.experiments.relaxed import Params, Relaxed, Space
-from uhebo.experiments.runner import run_cell
-from uhebo.experiments.sets import REPORTING, SETS, TUNING, problem_set
+from uhebo_experiments import problem, problem_names
+from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.classics import FAMILIES
+from uhebo_experiments.learning import DIVERGED, _scored
+from uhebo_experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
+from uhebo_experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
+from uhebo_experiments.peers import OTHERS, PEERS, make_peer
+from uhebo_experiments.ranking import OURS, Board, clock_rows, holm, part_rows, rank_rows, regret_rows
+from uhebo_experiments.relaxed import Params, Relaxed, Space
+from uhebo_experiments.runner import run_cell
+from uhebo_experiments.sets import REPORTING, SETS, TUNING, problem_set
 
 MIXED: dict[str, BaseDistribution] = {
     "rate": FloatDistribution(1e-4, 1.0, log=True),
@@ -105,7 +105,7 @@ def test_an_error_of_a_library_ends_its_run_and_not_the_comparison(
     page = compare_peers("one", (OURS, "optuna-tpe"), **options)  # type: ignore[arg-type]
     said = "`optuna-tpe` ended early on camel (seed 0): ZeroDivisionError: deep inside"
     assert said in page.with_suffix(".md").read_text()
-    monkeypatch.setattr("uhebo.sampler.UHESampler._propose", lambda *_: 1 / 0)
+    monkeypatch.setattr("uhebo.optuna_.sampler.UHESampler._propose", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # an error of ours is not for a footnote
         run_peer(PeerCell("uhebo", "camel", 0, 1))
 
@@ -139,7 +139,7 @@ def test_seconds_are_taken_at_a_size() -> None:
 
 
 def test_a_slow_library_is_asked_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uhebo.experiments.peer_runs.ENOUGH_S", 0.0)
+    monkeypatch.setattr("uhebo_experiments.peer_runs.ENOUGH_S", 0.0)
     (record,) = run_clock(ClockCell("random", 12))
     assert np.array(record["each"]).shape == (4, 3)
     (ours,) = run_clock(ClockCell("uhebo", 20))
@@ -236,7 +236,7 @@ def test_the_best_score_seen_is_not_endlessly_good() -> None:
 
 def test_a_library_that_has_become_slow_is_timed_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SETS, "one", ("camel",))
-    monkeypatch.setattr("uhebo.experiments.peer_report.SLOW_S", 0.0)
+    monkeypatch.setattr("uhebo_experiments.peer_report.SLOW_S", 0.0)
     page = compare_peers(
         "one", (OURS, "random"), seeds=1, budget=1, sizes=(5, 6), jobs=1, folder=tmp_path, progress=False
     )

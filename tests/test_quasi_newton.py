@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from uhebo.gp import Data, LogMarginalLikelihood, LogPosterior, named_prior
-from uhebo.gp.domain import Array
-from uhebo.quasi_newton import Minima, minimise
+from uhebo.numerics.bfgs import Minima, minimise
+from uhebo.types import Array
 
 Batched = Callable[[Array], tuple[Array, Array]]
 

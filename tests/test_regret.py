@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 import uhebo
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 BUDGETS = (25, 50, 100)
 INITIAL = 6

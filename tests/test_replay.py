@@ -21,9 +21,9 @@ from optuna.trial import TrialState
 
 from uhebo import METHODS, UHESampler
 from uhebo.estimate import ESTIMATORS, hmc_estimate
+from uhebo.methods import Settings, Step, pair_bandit
+from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
 from uhebo.space import SearchSpace
-from uhebo.strategy import Settings, Step, pair_bandit
-from uhebo.trial_log import ATTRIBUTE, read_history, shared_space
 
 TRIALS, INITIAL, SEED = 40, 5, 11
 OWN_METHODS = tuple(METHODS)

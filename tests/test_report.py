@@ -27,6 +27,7 @@ from tests import browser
 from tests.conftest import require
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, UheboError
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import figures, masked_url, safe_file_name, theme, write_report
 from uhebo.report.files import MissingExtraError, ReportError
 from uhebo.report.html import report_html
@@ -34,7 +35,6 @@ from uhebo.report.method_plots import recorded_lengthscales
 from uhebo.report.plots import pictures
 from uhebo.report.text import clean, in_csv, in_figure, in_html, in_markdown
 from uhebo.report.view import StudyView, role_of
-from uhebo.trial_log import ATTRIBUTE
 
 require("plotly", "pip install 'uhebo[plot]'")
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 from tests.browser import chromium
 from uhebo.cli.app import app
 from uhebo.errors import InvalidInputError
-from uhebo.experiments import plan
-from uhebo.experiments.cells import Cell
-from uhebo.experiments.claims import compared, judge, judge_most, rate_claim, surrogate_claim, time_claim
-from uhebo.experiments.curves import curves
-from uhebo.experiments.paired import compare
-from uhebo.experiments.reproduce import TARGETS, Reproduction, sized
-from uhebo.experiments.summary import write_summary
-from uhebo.gp.domain import Array
+from uhebo.types import Array
+from uhebo_experiments import plan
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.claims import compared, judge, judge_most, rate_claim, surrogate_claim, time_claim
+from uhebo_experiments.curves import curves
+from uhebo_experiments.paired import compare
+from uhebo_experiments.reproduce import TARGETS, Reproduction, sized
+from uhebo_experiments.summary import write_summary
 
 SEEDS = 20
 

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from tests.conftest import require
-from uhebo.experiments.cells import Cell, Record, read_cell, read_lines, write_cell
-from uhebo.experiments.runner import run, run_cell
+from uhebo_experiments.cells import Cell, Record, read_cell, read_lines, write_cell
+from uhebo_experiments.runner import run, run_cell
 
 CELLS = [
     Cell(problem, method, seed, 6)
@@ -92,7 +92,7 @@ RUN_ALL = """
 import sys
 from pathlib import Path
 from tests.test_runner import CELLS
-from uhebo.experiments.runner import run
+from uhebo_experiments.runner import run
 run(CELLS, Path(sys.argv[1]), jobs=2, progress=False)
 """
 

@@ -11,7 +11,7 @@ import pytest
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Domain, KernelName, Theta
 from uhebo.gp.kernels import shape, squared_distance
-from uhebo.theory import (
+from uhebo.methods.theory import (
     beta_schedule,
     greedy_information_gain,
     information_gain,

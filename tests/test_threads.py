@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 import uhebo
 from uhebo.api import QUIET
-from uhebo.threads import single_threaded
+from uhebo.numerics.threads import single_threaded
 
 
 def overlapping(first: Callable[[Callable[[], None]], None], second: Callable[[Callable[[], None]], None]) -> None:
@@ -112,7 +112,7 @@ def test_a_batch_asked_for_at_once_sees_its_own_points() -> None:
 
 SCRIPT = """
 import joblib
-from uhebo.threads import single_threaded
+from uhebo.numerics.threads import single_threaded
 
 @single_threaded
 def double(number):

@@ -13,7 +13,6 @@ from typing import Any
 
 import optuna
 import pytest
-from benchmarks.soak import SMALL, verdict
 from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.study import Study
@@ -21,24 +20,25 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import OperationalError
 
 import uhebo
+from tests.long.soak import SMALL, verdict
 from tests.postgres import Server
 from tests.test_cli import Shell
 from tests.test_faults_storage import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import Kept, keep
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
 from uhebo.space import as_distributions
-from uhebo.trial_log import ATTRIBUTE, FAILURE
-from uhebo.worker import Options, leases
-from uhebo.worker.child import CannotEvaluate, EvaluationFailed, Nursery
-from uhebo.worker.leases import LEASE, Held, Lease
-from uhebo.worker.patience import DatabaseAway, Patience, passing
-from uhebo.worker.progress import progress
-from uhebo.worker.shift import store
-from uhebo.worker.spool import Spool, Unsent
-from uhebo.worker.stop import Stop
-from uhebo.worker.storage import engine_options, one_writer_at_a_time, open_storage
-from uhebo.worker.watch import Watch
+from uhebo.storage.database import engine_options, one_writer_at_a_time, open_storage
+from uhebo.workers import Options, leases
+from uhebo.workers.child import CannotEvaluate, EvaluationFailed, Nursery
+from uhebo.workers.leases import LEASE, Held, Lease
+from uhebo.workers.progress import progress
+from uhebo.workers.retry import DatabaseAway, Patience, passing
+from uhebo.workers.shift import store
+from uhebo.workers.spool import Spool, Unsent
+from uhebo.workers.stop import Stop
+from uhebo.workers.watch import Watch
 
 
 def quick(x: float, y: float) -> float:
@@ -61,7 +61,7 @@ def study_in(url: str) -> tuple[Study, RDBStorage]:
     return optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True), storage
 
 
-def work(url: str, trials: int, options: Options, fn: Any = quick, **more: Any) -> uhebo.worker.Worked:
+def work(url: str, trials: int, options: Options, fn: Any = quick, **more: Any) -> uhebo.workers.Worked:
     return uhebo.work(fn, SPACE, trials, storage=url, study_name=STUDY, options=options, **{"seed": 0, **more})
 
 
@@ -304,7 +304,7 @@ def test_what_passes_and_what_does_not() -> None:
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlite3
 
-    monkeypatch.setattr("uhebo.worker.patience.FIRST_DELAY_S", 0.001)
+    monkeypatch.setattr("uhebo.workers.retry.FIRST_DELAY_S", 0.001)
     calls = []
 
     def locked(until: int) -> int:
@@ -505,7 +505,7 @@ def test_progress(url: str) -> None:
 def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if plan.database == "postgresql":
         request.getfixturevalue("postgres")  # skipped where there is none
-    command = [sys.executable, "-m", "benchmarks.soak", "--small", "--on", plan.database, "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.long.soak", "--small", "--on", plan.database, "--out", str(tmp_path)]
     began = time.monotonic()
     done = subprocess.run(
         command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False

@@ -23,9 +23,9 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 import uhebo
-from uhebo.strategy import Proposal, Step
-from uhebo.worker import Options, leases, shift
-from uhebo.worker.storage import one_writer_at_a_time, open_storage
+from uhebo.methods import Proposal, Step
+from uhebo.storage.database import one_writer_at_a_time, open_storage
+from uhebo.workers import Options, leases, shift
 
 STUDY = "shared"
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}

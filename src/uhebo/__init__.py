@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from uhebo.diagnosis import diagnose
     from uhebo.integrations.regressor import UHERegressor
     from uhebo.integrations.search_cv import UHESearchCV
-    from uhebo.sampler import UHESampler
+    from uhebo.methods import METHODS, register
+    from uhebo.optuna_.sampler import UHESampler
     from uhebo.space import Categorical, Float, Int
-    from uhebo.strategy import METHODS, register
-    from uhebo.worker import work
+    from uhebo.workers import work
 
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
 _HOME = {
-    "METHODS": "uhebo.strategy",
+    "METHODS": "uhebo.methods",
     "Categorical": "uhebo.space",
     "Float": "uhebo.space",
     "Int": "uhebo.space",
     "Result": "uhebo.api",
     "UHERegressor": "uhebo.integrations.regressor",
-    "UHESampler": "uhebo.sampler",
+    "UHESampler": "uhebo.optuna_.sampler",
     "UHESearchCV": "uhebo.integrations.search_cv",
     "__version__": "uhebo._version",
     "diagnose": "uhebo.diagnosis",
     "maximize": "uhebo.api",
     "minimize": "uhebo.api",
-    "register": "uhebo.strategy",
-    "work": "uhebo.worker",
+    "register": "uhebo.methods",
+    "work": "uhebo.workers",
 }
 
 __all__ = [

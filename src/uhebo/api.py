@@ -18,12 +18,12 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
 from uhebo.errors import InvalidInputError
-from uhebo.process_wide import ProcessWide, Undo
-from uhebo.sampler import UHESampler
+from uhebo.methods import Strategy
+from uhebo.numerics.process_wide import ProcessWide, Undo
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
-from uhebo.strategy import Strategy
 from uhebo.surrogate import Surrogate
-from uhebo.trial_log import refuse_several_objectives
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis

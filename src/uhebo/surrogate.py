@@ -12,9 +12,9 @@ from optuna.study import Study, StudyDirection
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp import KernelName, Prior
-from uhebo.gp.domain import Array
+from uhebo.optuna_.trial_log import read_history, shared_space
 from uhebo.space import SearchSpace
-from uhebo.trial_log import read_history, shared_space
+from uhebo.types import Array
 
 LARGEST = float(np.finfo(np.float64).max)
 

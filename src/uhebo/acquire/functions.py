@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array
 from uhebo.gp.posterior import Posterior
+from uhebo.types import Array
 
 ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
 AGAINST_THE_BEST = ("log-ei", "pi")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import squared_distance
 from uhebo.space import SearchSpace
+from uhebo.types import Array, Rng
 
 POSITIONS = 128
 

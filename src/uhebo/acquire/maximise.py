@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.acquire.functions import Surface
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.posterior import Posterior
-from uhebo.quasi_newton import minimise
+from uhebo.numerics.bfgs import minimise
 from uhebo.space import SearchSpace
+from uhebo.types import Array, Rng
 
 CANDIDATES = 384
 CANDIDATES_PER_DIMENSION = 32

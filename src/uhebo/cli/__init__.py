@@ -11,8 +11,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from uhebo.cli.explain import explain, masked
 from uhebo.cli.output import quiet_libraries, say
+from uhebo.storage.explain import explain, masked
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 

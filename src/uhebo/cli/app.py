@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
-from uhebo.cli.bench import bench
-from uhebo.cli.look import best, dashboard, diagnose, history, methods, problems, report
+from uhebo.cli.look import best, dashboard, diagnose, history, methods, report
 from uhebo.cli.optimise import optimize
-from uhebo.cli.reproduce import reproduce
 from uhebo.cli.study import create, status
 from uhebo.cli.suggest_tell import suggest, tell
 from uhebo.cli.worker import worker
@@ -65,11 +65,35 @@ _COMMANDS = (
     report,
     dashboard,
     methods,
-    problems,
-    reproduce,
-    bench,
 )
 for _command in _COMMANDS:
     # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
     _settings = {"ignore_unknown_options": True} if _command is tell else {}
     app.command(context_settings=_settings)(_command)
+
+EXPERIMENTS = {
+    "problems": "List the test problems by name.",
+    "reproduce": "Check the paper: run what is missing, draw the figures, judge the claims.",
+    "bench": "Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.",
+}
+"""Commands of the package uhebo-experiments, and what they do."""
+
+
+def _not_installed(name: str) -> Callable[[], None]:
+    def absent() -> None:
+        from uhebo.errors import MissingExtraError
+
+        raise MissingExtraError(f"`uhebo {name}` is part of another package: pip install uhebo-experiments")
+
+    absent.__doc__ = f"{EXPERIMENTS[name]} (Needs: pip install uhebo-experiments)"
+    return absent
+
+
+# Other packages add commands by entry points of this group: name = "module:function".
+_added = {entry.name: entry for entry in entry_points(group="uhebo.commands")}
+for _name, _entry in _added.items():
+    app.command(_name)(_entry.load())
+for _name in EXPERIMENTS.keys() - _added.keys():
+    app.command(_name, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
+        _not_installed(_name)
+    )

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from uhebo.cli.output import say
 from uhebo.cli.settings import Kept, effective, keep, kept_in, made_elsewhere, sampler_settings
-from uhebo.cli.storage import load, study_names
 from uhebo.cli.study import checked_direction
 from uhebo.errors import InvalidInputError
+from uhebo.storage.places import load, study_names
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
 
     from uhebo.cli.space_file import Declared
-    from uhebo.cli.storage import Place
+    from uhebo.storage.places import Place
 
 
 def continued(

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: best, history, diagnose, report, dashboard, methods, problems."""
+"""Commands that look and change nothing: best, history, diagnose, report, dashboard, methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uhebo.errors import InvalidInputError
 if TYPE_CHECKING:
     from optuna.study import Study
 
-    from uhebo.strategy import Strategy
+    from uhebo.methods import Strategy
 
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
@@ -29,7 +29,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
       $ uhebo best lab.db
     """
     from uhebo.cli import records
-    from uhebo.cli.storage import study_at
+    from uhebo.storage.places import study_at
 
     with study_at(file, study) as loaded:
         trial = records.best(loaded)
@@ -61,7 +61,7 @@ def history(
       $ uhebo history lab.db --csv
     """
     from uhebo.cli import records
-    from uhebo.cli.storage import study_at
+    from uhebo.storage.places import study_at
 
     form = chosen_format(as_json, as_csv)
     if last is not None and last < 1:
@@ -95,8 +95,8 @@ def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: 
     Example:
       $ uhebo diagnose lab.db
     """
-    from uhebo.cli.storage import study_at
     from uhebo.diagnosis import diagnose as examine
+    from uhebo.storage.places import study_at
 
     with study_at(file, study) as loaded:
         found = examine(loaded)
@@ -131,8 +131,8 @@ def report(
     Example:
       $ uhebo report lab.db -o report.html
     """
-    from uhebo.cli.storage import study_at
     from uhebo.report.html import write_report
+    from uhebo.storage.places import study_at
 
     with study_at(file, study) as loaded:
         path = report_path(output, loaded)
@@ -174,9 +174,9 @@ def dashboard(
     Example:
       $ uhebo dashboard lab.db --port 8080
     """
-    from uhebo.cli.storage import opened, place_of
     from uhebo.report.dashboard import start_dashboard
     from uhebo.report.files import ReportError
+    from uhebo.storage.places import opened, place_of
 
     if not 0 <= port <= 65535:
         raise InvalidInputError(f"--port is {port}; expected 0 to 65535")
@@ -205,37 +205,13 @@ def methods(as_json: options.AsJson = False) -> None:
     Example:
       $ uhebo methods
     """
-    from uhebo.strategy import METHODS
+    from uhebo.methods import METHODS
 
     found = {name: _sentence(strategy) for name, strategy in METHODS.items()}
     if as_json:
         write_json(found)
     else:
         write_table(("method", "what it does"), list(found.items()))
-
-
-def problems(as_json: options.AsJson = False) -> None:
-    """List the test problems by name: the paper's, classics, sample paths, and models to be tuned.
-
-    The paper's on real data read it from the folder named by UHEBO_DATA, else from OpenML.
-
-    \b
-    Example:
-      $ uhebo problems
-    """
-    from uhebo.experiments import problem, problem_names
-    from uhebo.experiments.classics import FAMILIES
-
-    found = [problem(name) for name in problem_names()]
-    if as_json:
-        write_json({p.name: {"dimension": p.dimension, "optimum": p.optimum, "about": p.about} for p in found})
-        return
-    rows = [(p.name, str(p.dimension), "" if p.optimum is None else f"{p.optimum:.6g}", p.about) for p in found]
-    rows += [(f"{name}-<d>d", "d", "", family.about) for name, family in FAMILIES.items() if not family.dimension]
-    rows.append(
-        ("gp-<d>d-<lengthscale>", "d", "", "sample path of a Matérn-5/2 GP with that lengthscale, e.g. gp-2d-0.2")
-    )
-    write_table(("problem", "dimension", "largest value", "what it is"), rows)
 
 
 def _sentence(strategy: Strategy) -> str:

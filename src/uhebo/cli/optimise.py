@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from uhebo.cli.objective import Objective
     from uhebo.cli.space_file import Declared
-    from uhebo.cli.storage import Place
+    from uhebo.storage.places import Place
 
 TRIALS = 60
 """How many there are where nobody says."""
@@ -75,8 +75,8 @@ def optimize(
     from uhebo.cli.objective import objective_of
     from uhebo.cli.settings import with_sampler
     from uhebo.cli.space_file import declared
-    from uhebo.cli.storage import opened, place_of
     from uhebo.cli.study import given_settings
+    from uhebo.storage.places import opened, place_of
 
     given = given_settings(direction, method, seed, None, startup, acquisition, deterministic)
     place = place_of(storage)
@@ -157,8 +157,8 @@ def _store(study: Study, trial: Trial, value: float) -> None:
 def _fail(study: Study, trial: Trial, reason: str) -> None:
     from optuna.trial import TrialState
 
-    from uhebo.cli.explain import one_line
-    from uhebo.trial_log import FAILURE
+    from uhebo.optuna_.trial_log import FAILURE
+    from uhebo.storage.explain import one_line
 
     trial.set_user_attr(FAILURE, one_line(reason)[:500])
     study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

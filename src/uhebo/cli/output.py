@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
-from uhebo.cli.explain import one_line, printable
 from uhebo.errors import InvalidInputError, UheboWarning
+from uhebo.storage.explain import one_line, printable
 
 
 class Format(Enum):

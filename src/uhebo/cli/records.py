@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.trial_log import FAILURE
+from uhebo.optuna_.trial_log import FAILURE
 
 STATES = {
     TrialState.COMPLETE: "finished",

@@ -17,10 +17,10 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.methods.auto import RECIPE
+from uhebo.methods.step import PAPER_ACQUISITION
+from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
 from uhebo.space import SearchSpace, as_distributions
-from uhebo.strategy.auto import RECIPE
-from uhebo.strategy.step import PAPER_ACQUISITION
 
 logger = logging.getLogger("uhebo")
 

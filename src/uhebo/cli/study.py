@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from uhebo.api import Direction
     from uhebo.cli.space_file import Declared
-    from uhebo.cli.storage import Place
+    from uhebo.storage.places import Place
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -44,7 +44,7 @@ def create(
       $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
     """
     from uhebo.cli.space_file import declared
-    from uhebo.cli.storage import opened, place_of
+    from uhebo.storage.places import opened, place_of
 
     given = given_settings(direction, method, seed, trials, startup, acquisition, deterministic)
     place = place_of(file)
@@ -94,7 +94,7 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Decl
     import optuna
 
     from uhebo.cli.settings import Kept, keep, sampler_settings
-    from uhebo.cli.storage import study_names
+    from uhebo.storage.places import study_names
 
     if not wanted.space:
         raise InvalidInputError("a study needs parameters; give --space space.toml, or --param x=float:0:1")
@@ -121,7 +121,7 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
     """
     from uhebo.cli.records import expected
     from uhebo.cli.settings import kept_in
-    from uhebo.cli.storage import place_of, study_at
+    from uhebo.storage.places import place_of, study_at
 
     with study_at(file, study) as loaded:
         shown = description(loaded, place_of(file))
@@ -166,7 +166,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     """A study for JSON."""
     from uhebo.cli.records import STATES
     from uhebo.cli.settings import ATTRIBUTE, kept_in
-    from uhebo.worker.progress import progress
+    from uhebo.workers.progress import progress
 
     kept = kept_in(study)
     trials = study.get_trials(deepcopy=False)

@@ -38,7 +38,7 @@ def suggest(
       $ uhebo suggest lab.db -n 4 --csv
     """
     from uhebo.cli.settings import ask, with_sampler
-    from uhebo.cli.storage import study_at
+    from uhebo.storage.places import study_at
 
     form = chosen_format(as_json, as_csv)
     if not 1 <= count <= MAX_BATCH:
@@ -95,7 +95,7 @@ def tell(
     """
     from uhebo.cli.results_file import Known, Results, read_results, running_number, value_of
     from uhebo.cli.settings import kept_in
-    from uhebo.cli.storage import study_at
+    from uhebo.storage.places import study_at
 
     option = next((text for text in (number, value) if text is not None and text.startswith("--")), None)
     if option is not None:
@@ -120,7 +120,7 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
     """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
     from optuna.trial import TrialState
 
-    from uhebo.cli.explain import explain
+    from uhebo.storage.explain import explain
 
     done = 0
     try:
@@ -143,8 +143,8 @@ def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
     """An experiment that was not suggested here."""
     from optuna.trial import TrialState, create_trial
 
-    from uhebo.cli.explain import one_line
-    from uhebo.trial_log import FAILURE
+    from uhebo.optuna_.trial_log import FAILURE
+    from uhebo.storage.explain import one_line
 
     return create_trial(
         state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,

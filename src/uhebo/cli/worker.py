@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from optuna.storages import RDBStorage
 
     from uhebo.cli.objective import Objective
-    from uhebo.cli.storage import Place
-    from uhebo.worker import Job
-    from uhebo.worker.patience import Patience
+    from uhebo.storage.places import Place
+    from uhebo.workers import Job
+    from uhebo.workers.retry import Patience
 
 
 def worker(
@@ -61,8 +61,8 @@ def worker(
       $ uhebo worker --storage "$URL" --study tune train:loss
     """
     from uhebo.cli.objective import objective_of
-    from uhebo.cli.storage import place_of
-    from uhebo.worker import Options, run
+    from uhebo.storage.places import place_of
+    from uhebo.workers import Options, run
 
     chosen = Options(
         heartbeat=heartbeat,
@@ -93,9 +93,9 @@ def worker(
 def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, patience: Patience) -> Job:
     """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
     from uhebo.cli.settings import with_sampler
-    from uhebo.cli.storage import load, opened
-    from uhebo.worker import Job
-    from uhebo.worker.storage import open_storage
+    from uhebo.storage.database import open_storage
+    from uhebo.storage.places import load, opened
+    from uhebo.workers import Job
 
     def connect(url: str, engine: Mapping[str, Any]) -> RDBStorage:
         return patience.call(lambda: open_storage(url, engine), "opening the storage")
@@ -111,7 +111,7 @@ def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, p
 
 def _evaluation(objective: Objective) -> Objective:
     """An objective that can not be run at all ends the worker; what fails otherwise is a failed trial."""
-    from uhebo.worker.child import CannotEvaluate
+    from uhebo.workers.child import CannotEvaluate
 
     def evaluate(number: int, params: Mapping[str, Any]) -> float:
         try:

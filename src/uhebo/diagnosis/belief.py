@@ -12,7 +12,7 @@ from uhebo.diagnosis.case import Case
 from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, map_estimate
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import sample_chain
-from uhebo.gp.domain import Array, Rng
+from uhebo.types import Array, Rng
 
 BURN_IN, DRAWS = 200, 400
 FEW_POINTS, SHORT_BURN_IN, SHORT_DRAWS = 64, 150, 200

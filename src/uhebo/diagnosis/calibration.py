@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from uhebo.diagnosis.case import Case
 from uhebo.gp import Posterior
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 LEVELS = (0.5, 0.8, 0.95)
 BAND = 0.95

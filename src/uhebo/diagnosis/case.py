@@ -11,12 +11,12 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import TrialState
 
 from uhebo.gp import Data, KernelName, Prior, named_prior
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.priors import LogNormal
-from uhebo.sampler import UHESampler
+from uhebo.methods import History
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.trial_log import infinite_values, read_history, shared_space
 from uhebo.space import SearchSpace
-from uhebo.strategy import History
-from uhebo.trial_log import infinite_values, read_history, shared_space
+from uhebo.types import Array, Rng
 
 MOST_POINTS = 500
 """Beyond so many finished trials a seeded sample of them is diagnosed: the fits cost the cube of their number."""

@@ -23,7 +23,7 @@ from uhebo.diagnosis.sections import Section, as_text, sections_of
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import map_estimate
-from uhebo.threads import single_threaded
+from uhebo.numerics.threads import single_threaded
 
 WIDTH = 100
 

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.stats import qmc
 
 from uhebo.gp import Posterior
-from uhebo.gp.domain import Array, Domain, Rng
+from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import shape, squared_distance
+from uhebo.types import Array, Rng
 
 LOG2_POINTS = 10
 CHUNK = 4096

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from uhebo.diagnosis.case import Case
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp import Data, Posterior
-from uhebo.gp.domain import Array, Rng
+from uhebo.types import Array, Rng
 
 BOX_VOLUME = 0.02
 LARGEST_SIDE = 0.5

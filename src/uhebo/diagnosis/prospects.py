@@ -10,7 +10,7 @@ import numpy as np
 from uhebo.diagnosis.case import Case
 from uhebo.errors import InvalidInputError, NumericalError
 from uhebo.gp import Posterior, Theta
-from uhebo.gp.domain import Array, Rng
+from uhebo.types import Array, Rng
 
 TRIALS = 10
 EPSILON_SHARE, LEAST_SHARE = 0.01, 0.001

@@ -11,9 +11,9 @@ import numpy as np
 from optuna.study import Study
 
 from uhebo.diagnosis.case import Case
-from uhebo.gp.domain import Array
+from uhebo.methods import Trial
 from uhebo.space import SearchSpace
-from uhebo.strategy import Trial
+from uhebo.types import Array
 
 Side = Literal["lower", "upper"]
 SAME = 6

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.fit import FRESH_STARTS, STEP_GAIN, Fit, fit_loss
 from uhebo.gp.data import Data
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.gp.theta import Theta
+from uhebo.types import Array, Rng
 
 BLOCK_SIZE = 200
 TOLERANCE = 0.1

@@ -20,14 +20,14 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName
 from uhebo.gp.likelihood import BATCH_SIZE, FAILED, LogMarginalLikelihood, LogPosterior, Objective
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.gp.theta import Theta
-from uhebo.quasi_newton import minimise
-from uhebo.threads import single_threaded
+from uhebo.numerics.bfgs import minimise
+from uhebo.numerics.threads import single_threaded
+from uhebo.types import Array, Rng
 
 FRESH_STARTS = 3
 MAX_ROUNDS = 100

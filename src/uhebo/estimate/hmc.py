@@ -15,12 +15,12 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.fit import Fit, log_posterior, map_estimate, without_data
 from uhebo.gp.data import Data
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName
 from uhebo.gp.likelihood import Objective
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.gp.theta import Theta
-from uhebo.threads import single_threaded
+from uhebo.numerics.threads import single_threaded
+from uhebo.types import Array, Rng
 
 TARGET_ACCEPTANCE = 0.8
 GAIN = 2.0

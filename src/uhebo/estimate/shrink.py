@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.gp.domain import Array
 from uhebo.gp.posterior import Posterior
+from uhebo.types import Array
 
 MaximiseUcb = Callable[[Posterior], Array]
 """Posterior -> the point (d,) that maximises its upper confidence bound."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array, Domain
+from uhebo.gp.domain import Domain
+from uhebo.types import Array
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """A spread below this share of the largest |y| is rounding, not signal."""

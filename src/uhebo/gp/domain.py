@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
-
-Array = NDArray[np.float64]
-Rng = np.random.Generator
+from uhebo.types import Array, Rng
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array, Domain
+from uhebo.gp.domain import Domain
+from uhebo.types import Array
 
 KernelName = Literal["matern52", "matern32", "se"]
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)

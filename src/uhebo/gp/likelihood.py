@@ -19,10 +19,11 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import lapack
 
-from uhebo.gp.domain import Array, Domain
+from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import KernelName, shape_and_slope, squared_distance
-from uhebo.gp.linalg import inverse_from_factor
 from uhebo.gp.priors import Prior
+from uhebo.numerics.linalg import inverse_from_factor
+from uhebo.types import Array
 
 BATCH_SIZE = 64
 STRIP = 100

@@ -8,11 +8,11 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
-from uhebo.gp.domain import Array, Rng
 from uhebo.gp.kernels import KernelName, shape, shape_and_slope, squared_distance
 from uhebo.gp.likelihood import leave_one_out
-from uhebo.gp.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
 from uhebo.gp.theta import Theta
+from uhebo.numerics.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
+from uhebo.types import Array, Rng
 
 PIECE = 500_000
 """Entries of a cross-covariance matrix computed at a time by `mean`: a few megabytes, which stay in the cache."""

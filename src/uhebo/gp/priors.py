@@ -26,7 +26,7 @@ from typing import Protocol
 import numpy as np
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 
 class Density(Protocol):

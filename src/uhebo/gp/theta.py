@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 
 @dataclass(frozen=True)

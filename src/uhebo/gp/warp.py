@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from uhebo.gp.data import Data
-from uhebo.gp.domain import Array
+from uhebo.types import Array
 
 FEWEST = 5
 """With fewer values the parameter is guesswork and nothing is warped."""

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.estimate import Fit, named_estimator
 from uhebo.gp import Data, Posterior, Prior, named_prior
-from uhebo.gp.domain import Array
 from uhebo.gp.kernels import check_kernel
-from uhebo.threads import single_threaded
+from uhebo.numerics.threads import single_threaded
+from uhebo.types import Array
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

@@ -18,9 +18,9 @@ from scipy.stats import rankdata
 from uhebo.api import QUIET
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
-from uhebo.sampler import UHESampler
+from uhebo.methods import Strategy
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions, storable
-from uhebo.strategy import Strategy
 
 try:
     from sklearn.exceptions import FitFailedWarning
@@ -86,10 +86,10 @@ class UHESearchCV(BaseSearchCV):
     Note:
         The variance between folds is not handed to the model as observation noise, because it did not help. On the same
         folds the score of a deterministic estimator is a function of its parameters without noise. Measured with
-        `python -m benchmarks.fold_noise` (2026-11-15; methods `auto` and `uhe`, seeds 0-9, 30 candidates, support
-        vector machines on the breast-cancer and diabetes data): three ways to inform the noise of the model changed
-        the held-out score by -0.003 to +0.001, never by two standard errors to the better, and as a floor of the noise
-        it cost `auto` 0.003 ± 0.001 of accuracy.
+        `python -m uhebo_experiments.benchmarks.fold_noise` (2026-11-15; methods `auto` and `uhe`, seeds 0-9, 30
+        candidates, support vector machines on the breast-cancer and diabetes data): three ways to inform the noise of
+        the model changed the held-out score by -0.003 to +0.001, never by two standard errors to the better, and as a
+        floor of the noise it cost `auto` 0.003 ± 0.001 of accuracy.
     """
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's protocol)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from uhebo.gp.domain import Array
 from uhebo.report.text import in_figure
 from uhebo.space import SearchSpace
 from uhebo.space.columns import Choices, Continuous
+from uhebo.types import Array
 
 CURVE = 121
 """Places along a continuous parameter at which a curve is drawn."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from uhebo.gp.domain import Array
 from uhebo.report import theme
 from uhebo.report.text import in_figure
 from uhebo.report.view import StudyView, thinned
+from uhebo.types import Array
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_DRAWN = 400

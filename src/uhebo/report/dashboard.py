@@ -27,10 +27,10 @@ from optuna.study import Study
 
 from uhebo.diagnosis import diagnose
 from uhebo.errors import UheboError
-from uhebo.journal import journal_storage
 from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures
 from uhebo.report.text import clean, in_markdown, masked_url
+from uhebo.storage.journal import journal_storage
 
 logger = logging.getLogger("uhebo")
 

@@ -11,11 +11,11 @@ import numpy as np
 from uhebo.diagnosis import lengthscale_history
 from uhebo.errors import NumericalError
 from uhebo.estimate import map_estimate
+from uhebo.methods import Trial
 from uhebo.report import theme
 from uhebo.report.files import optional
 from uhebo.report.text import in_figure
 from uhebo.report.view import StudyView, thinned
-from uhebo.strategy import Trial
 
 MOST_PARAMETERS = 6
 REFITS = 10

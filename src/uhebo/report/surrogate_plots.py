@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from uhebo.gp.domain import Array
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
 from uhebo.report.axes import CURVE, SURFACE, ParameterAxis, entries
 from uhebo.report.files import optional
 from uhebo.report.text import in_figure, shown
 from uhebo.report.view import StudyView, role_of, thinned
+from uhebo.types import Array
 
 MOST_SLICES = 12
 SLICE_POINTS = 400

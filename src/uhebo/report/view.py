@@ -16,12 +16,12 @@ from uhebo.diagnosis.case import open_noise_prior
 from uhebo.diagnosis.importance import rank_parameters
 from uhebo.errors import NumericalError
 from uhebo.estimate import map_estimate
-from uhebo.gp.domain import Array
+from uhebo.methods import History
+from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
 from uhebo.report.axes import ParameterAxis, axes_of
 from uhebo.space import SearchSpace
-from uhebo.strategy import History
 from uhebo.surrogate import Surrogate
-from uhebo.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
+from uhebo.types import Array
 
 LARGEST_FIT = 500
 """Beyond so many finished trials the surrogate drawn is fitted to the best quarter of that and a spread of others."""

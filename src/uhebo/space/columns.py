@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from uhebo.gp.domain import Array
 from uhebo.space.declare import key, plain
 from uhebo.space.stepped import grid_value, spacing
+from uhebo.types import Array
 
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:

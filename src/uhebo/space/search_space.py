@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from optuna.distributions import BaseDistribution
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Array, Domain
+from uhebo.gp.domain import Domain
 from uhebo.space.columns import Choices, Column, Continuous, column_of
 from uhebo.space.declare import as_distributions
+from uhebo.types import Array
 
 ALL_NEIGHBOURS = 32
 """Up to so many values of an ordered column, every other one is a neighbour; beyond, those 1, 2, 4, … steps away."""

@@ -1,0 +1,58 @@
+"""Shared by the benchmarks: a test function, a heading with versions and date, a Markdown table."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+
+import numpy as np
+
+import uhebo
+from uhebo.types import Array
+
+_ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
+_A = np.array(
+    [
+        [10, 3, 17, 3.5, 1.7, 8],
+        [0.05, 10, 17, 0.1, 8, 14],
+        [3, 3.5, 1.7, 10, 17, 8],
+        [17, 8, 0.05, 10, 0.1, 14],
+    ]
+)
+_P = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
+def hartmann6(X: Array) -> Array:
+    """Hartmann's function in six dimensions (Dixon & Szegő 1978) of rows in the unit cube; the maximum is 3.32237."""
+    return np.asarray(np.exp(-((X[:, None] - _P) ** 2 * _A).sum(axis=2)) @ _ALPHA)
+
+
+def heading(title: str, packages: Sequence[str]) -> str:
+    """Title, date and versions: a figure without them is no figure."""
+    return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {versions(packages)}\n"
+
+
+def versions(packages: Sequence[str]) -> str:
+    found = [f"Python {platform.python_version()}", f"uhebo {uhebo.__version__}"]
+    for package in ("numpy", "scipy", *packages):
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"{package} not installed")
+    return f"{', '.join(found)}; {platform.machine()}"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"

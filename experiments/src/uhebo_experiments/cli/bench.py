@@ -1,0 +1,48 @@
+"""`uhebo bench`: uhebo beside other libraries, on one harness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uhebo.cli.output import say
+
+
+def bench(
+    what: Annotated[str, typer.Argument(metavar="peers", help="What to compare with: peers.")] = "peers",
+    problems: Annotated[str, typer.Option("--set", help="Problems: tuning or reporting.")] = "reporting",
+    libraries: Annotated[str | None, typer.Option(help="Names, separated by commas; default all installed.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each library on each problem.")] = 10,
+    budget: Annotated[int, typer.Option(min=1, help="Iterations after 3d uniform points.")] = 50,
+    sizes: Annotated[str, typer.Option(help="Numbers of points at which suggestions are timed.")] = (
+        "20,50,100,200,500,1000,2000"
+    ),
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = -1,
+    out: Annotated[Path, typer.Option(help="Folder for records, figure and tables.")] = Path("peers"),
+) -> None:
+    """Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.
+
+    Every finished run is on disk at once; stop with Ctrl-C and give the same command to go on.
+
+    \b
+    Example:
+      $ uhebo bench peers --set tuning --libraries uhebo,random --seeds 1 --budget 1 --sizes 20
+    """
+    from uhebo.errors import InvalidInputError
+    from uhebo_experiments.peer_report import compare_peers, installed, positive_sizes
+    from uhebo_experiments.peers import PEERS
+
+    if what != "peers":
+        raise InvalidInputError(f"unknown comparison {what!r}; there is `uhebo bench peers`")
+    if jobs == 0 or jobs < -1:
+        raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one a core")
+    chosen = installed() if libraries is None else tuple(name.strip() for name in libraries.split(","))
+    missing = [name for name in PEERS if name not in chosen]
+    if libraries is None and missing:
+        say(f"left out, because not installed (pip install 'uhebo[peers]'): {', '.join(missing)}")
+    page = compare_peers(
+        problems, chosen, seeds=seeds, budget=budget, sizes=positive_sizes(sizes), jobs=jobs, folder=out
+    )
+    say(f"wrote {page}")

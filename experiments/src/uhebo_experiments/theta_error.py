@@ -1,0 +1,67 @@
+"""Figure 6: error of the estimated lengthscales against n, on sample paths whose lengthscale is known.
+
+The data are the first n points of a search (MAP), of RA-BO, or i.i.d. ones. The error is the root mean square over
+dimensions of log(ell-hat / ell*).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import ESTIMATORS
+from uhebo.gp import Data, named_prior
+from uhebo.space import SearchSpace
+from uhebo_experiments import problem
+from uhebo_experiments.cells import Cell, Record
+
+COMPARED = ("mle", "map", "consistent", "thinned", "hmc")
+
+
+@dataclass(frozen=True)
+class ThetaCell:
+    """One estimator on growing parts of one cell's data."""
+
+    cell: Cell
+    estimator: str
+    sizes: tuple[int, ...]
+
+    @property
+    def file(self) -> Path:
+        return Path("theta-error") / self.estimator / self.cell.file
+
+
+def theta_error(task: ThetaCell, records: list[Record]) -> list[Record]:
+    """Error, and the estimate itself in units of the objective, at each size."""
+    named = re.fullmatch(r"gp-\d+d-([0-9.]+)", task.cell.problem)
+    if named is None:
+        raise InvalidInputError(f"the true theta of {task.cell.problem} is not known; expected gp-<d>d-<lengthscale>")
+    truth = float(named[1])
+    space = SearchSpace.of(dict(problem(task.cell.problem, seed=task.cell.seed).space))
+    rows = space.encode_many([record["params"] for record in records])
+    values = np.array([record["value"] for record in records])
+    errors: list[Record] = []
+    for n in task.sizes:
+        data = Data.of(rows[:n], values[:n], space.domain)
+        rng = np.random.default_rng([task.cell.seed, n])
+        # Flat for the likelihood alone, the paper's prior for the rest: what each method of the paper would report.
+        prior = "flat" if task.estimator == "mle" else "paper"
+        fit = ESTIMATORS[task.estimator](data, kernel="matern52", prior=named_prior(prior, data.dimension), rng=rng)
+        # Of several thetas (HMC) the mean of the logarithms.
+        log_theta = np.mean([theta.to_log() for theta in fit.thetas], axis=0)
+        error = float(np.sqrt(np.mean((log_theta[: data.dimension] - np.log(truth)) ** 2)))
+        natural = np.exp(log_theta)
+        errors.append(
+            {
+                "n": n,
+                "error": error,
+                "ell": [float(v) for v in natural[: data.dimension]],
+                "v": float(natural[-2] * data.scale**2),
+                "s2": float(natural[-1] * data.scale**2),
+            }
+        )
+    return errors

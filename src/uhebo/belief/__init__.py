@@ -1,0 +1,1 @@
+"""The trial log as frozen values."""

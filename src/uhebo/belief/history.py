@@ -1,0 +1,163 @@
+"""The trial log as frozen values, and what follows from it alone: phases, pairs, rewards.
+
+A strategy keeps no state. Which step a new trial is, which pair it belongs to, what the bandit's weights are: all of it
+is worked out from the log, so a resumed study, many workers and a replay need no code of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uhebo.gp.data import Data
+from uhebo.gp.warp import warped as warp
+from uhebo.space import SearchSpace
+from uhebo.types import Array
+
+State = Literal["finished", "failed", "running"]
+Tags = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation: where (a row of the space, None if unknown), its value (larger is better) and our tags."""
+
+    number: int
+    x: Array | None
+    y: float | None
+    state: State
+    tags: Tags = field(default_factory=dict)
+    ours: bool = True
+    """Proposed by a strategy; False for points the user enqueued or added, which are data and nothing else."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a trial in the method's schedule."""
+
+    t: int
+    """Iteration after the initial design, from 1; 0 inside it."""
+    number: int
+    """Number of the trial."""
+    partner: int | None
+    """Number of the other half of its pair, if that came before."""
+
+    @property
+    def initial(self) -> bool:
+        return self.t == 0
+
+    @property
+    def pair(self) -> int:
+        """Pairs are iterations (1, 2), (3, 4), …; the first is pair 1."""
+        return (self.t + 1) // 2
+
+    @property
+    def first_half(self) -> bool:
+        return self.t % 2 == 1
+
+
+@dataclass(frozen=True)
+class History:
+    """All trials but the one to be proposed, in order of their numbers, and the space they live in."""
+
+    space: SearchSpace
+    trials: tuple[Trial, ...]
+    n_initial: int
+    warped: bool = False
+    """Whether `data` has its values warped towards a normal distribution (same order, same best point)."""
+
+    @cached_property
+    def finished(self) -> tuple[Trial, ...]:
+        """Trials with a point and a value: the data."""
+        return tuple(t for t in self.trials if t.state == "finished" and t.x is not None and t.y is not None)
+
+    @cached_property
+    def data(self) -> Data:
+        """D_{t-1}, standardised."""
+        dimension = self.space.domain.dimension
+        X = np.array([t.x for t in self.finished]).reshape(-1, dimension)
+        data = Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
+        return warp(data) if self.warped else data
+
+    @cached_property
+    def values(self) -> Array:
+        """Values of all trials that ended, standardised, in order of their numbers; -inf where one failed."""
+        values = dict.fromkeys((t.number for t in self.trials if t.state == "failed"), -np.inf)
+        values |= zip((t.number for t in self.finished), map(float, self.data.y), strict=True)
+        return np.array([values[number] for number in sorted(values)])
+
+    @cached_property
+    def pending(self) -> Array:
+        """Points under evaluation, and points that failed, (m, d): no values, but not places to look at next either.
+
+        Without the failed ones a search sticks at the edge of a region where the objective has no value.
+        """
+        rows = [t.x for t in self._unvalued]
+        return np.array(rows, dtype=np.float64).reshape(-1, self.space.domain.dimension)
+
+    @cached_property
+    def nothing_learnt(self) -> NDArray[np.bool_]:
+        """Which of the pending points failed, or were proposed from the very data there are now, (m,)."""
+        now = len(self.finished)
+        return np.array([t.state == "failed" or t.tags.get("n") == now for t in self._unvalued], dtype=np.bool_)
+
+    @cached_property
+    def _unvalued(self) -> tuple[Trial, ...]:
+        return tuple(t for t in self.trials if t.state != "finished" and t.x is not None)
+
+    def undecided_before(self, number: int) -> int:
+        """How many trials before this one are under way, past the initial design, and have no point yet."""
+        undecided = [t.number for t in self.trials if t.state == "running" and t.x is None and t.number < number]
+        return sum(n in self.slots and not self.slots[n].initial for n in undecided)
+
+    @cached_property
+    def slots(self) -> dict[int, Slot]:
+        """Slot of every trial of ours, by number.
+
+        A trial belongs to the initial design while fewer than `n_initial` usable trials (finished or running, the
+        user's own included) come before it. After that the trials of ours take iterations 1, 2, 3, … in order of
+        their numbers, which storage hands out once each: two workers can not get the same half of a pair. What a
+        trial wrote down itself counts more than what would be worked out now (a trial before it may have failed since).
+        """
+        slots: dict[int, Slot] = {}
+        usable, t, previous = 0, 0, None
+        for trial in self.trials:
+            if trial.ours:
+                recorded = trial.tags.get("t")
+                step = recorded if recorded is not None else (0 if usable < self.n_initial else t + 1)
+                slots[trial.number] = Slot(step, trial.number, previous if step and step % 2 == 0 else None)
+                if step:
+                    t, previous = max(t, step), trial.number
+            usable += trial.state != "failed"
+        return slots
+
+    def next_slot(self, number: int) -> Slot:
+        """Slot of the trial with this number, which is not in the log yet."""
+        trials = sorted((*self.trials, Trial(number, None, None, "running")), key=lambda trial: trial.number)
+        return History(self.space, tuple(trials), self.n_initial).slots[number]
+
+    @cached_property
+    def by_number(self) -> dict[int, Trial]:
+        return {trial.number: trial for trial in self.trials}
+
+    @cached_property
+    def initial_range(self) -> tuple[float, float] | None:
+        """Smallest and largest value of D0: everything finished before the first iteration; None if it is empty."""
+        later = [number for number, slot in self.slots.items() if not slot.initial]
+        first = min(later, default=float("inf"))
+        values = [t.y for t in self.finished if t.number < first and t.y is not None]
+        return (min(values), max(values)) if values else None
+
+    @cached_property
+    def pairs(self) -> dict[int, tuple[Trial, ...]]:
+        """Trials of each pair, in order."""
+        members: dict[int, list[Trial]] = {}
+        for number, slot in self.slots.items():
+            if not slot.initial:
+                members.setdefault(slot.pair, []).append(self.by_number[number])
+        return {pair: tuple(trials) for pair, trials in sorted(members.items())}

@@ -1,0 +1,118 @@
+"""`auto`: our own recipe, precise where MAP is right and curious where it is stuck.
+
+Values are warped towards a normal distribution, the acquisition is LogEI, the prior bounds lengthscales and lets noise
+be tiny. Steps exploit (the point of LogEI under the MAP theta) while that leads somewhere. When the last six
+evaluations have brought nothing, whatever the model promised, every second step explores instead, in turn:
+
+    opinion   LogEI under the consistent theta, which has shorter lengthscales and so sees less as settled
+    gap       the emptiest place on the axis-parallel lines through the best point (no model: none can be wrong)
+    line      an optimistic point on these lines (UCB with a large multiplier) under the consistent theta
+
+The last part of a known budget exploits alone: what is found too late to be refined is not worth looking for. Random
+points come at iterations 16, 32, 64, …: infinitely often, as a consistent estimate needs, and ever more rarely,
+because each one costs an evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from uhebo.acquire import distance_to_nearest, first_free, is_free, line_points, with_pending
+from uhebo.gp import Posterior
+from uhebo.methods.step import Proposal, Step, fit_record
+from uhebo.types import Array
+
+NOTHING = 1e-3
+"""Improvement, in standard deviations of the warped values, that does not count as one."""
+CURIOUS_BETA = 4.0
+MANY = 10
+"""Above this many parameters points are far from each other, and lengthscales must be free to grow with √d."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The ingredients of `auto`, so that each can be left out and its worth be measured."""
+
+    estimator: str = "map"
+    acquisition: str = "log-ei"
+    prior: str = "precise"
+    prior_of_many: str = "dim-scaled"
+    """The prior where there are more than `MANY` parameters."""
+    warped: bool = True
+    turns: tuple[str, ...] = ("opinion", "gap", "line", "gap")
+    """Ways of exploring, in turn; none: only exploit."""
+    patience: int = 6
+    """So many evaluations without an improvement, and exploring begins."""
+    endgame: float = 0.15
+    """Share of a known budget at its end in which nothing is explored."""
+    first_random: int | None = 16
+    """The first random point, then at every power of 2; None: there is none."""
+
+
+RECIPE = Recipe()
+
+
+def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
+    """The default: LogEI by MAP on warped values; second opinions and unexplored lines once that leads nowhere."""
+    prior = recipe.prior_of_many if step.history.space.domain.dimension > MANY else recipe.prior
+    step = step.with_defaults(acquisition=recipe.acquisition, prior=prior, warped=recipe.warped)
+    t = step.slot.t
+    if recipe.first_random is not None and t >= recipe.first_random and t & (t - 1) == 0:
+        return step.random()
+    if not step.history.finished:
+        return step.no_data()
+    fit = step.fit(recipe.estimator)
+    if t % 2 or not recipe.turns or not is_stuck(step.history.values, recipe.patience) or is_endgame(step, recipe):
+        return step.model_from(fit)
+    turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
+    if turn == "opinion":
+        return step.model("consistent", move="opinion")
+    centre = best_observed(fit.posterior)
+    explore = gap(step, centre) if turn == "gap" else line(step, centre)
+    # The lines of a discrete space may hold nothing new.
+    return explore if is_free(explore.x[None], step.search())[0] else step.model_from(fit)
+
+
+def is_stuck(y: Array, patience: int) -> bool:
+    """Whether the last few values, in order of their trials, brought no improvement worth the name. (Failures, -inf,
+    bring none.)"""
+    before = len(y) - patience
+    return before > 0 and float(y.max() - y[:before].max()) <= NOTHING
+
+
+def is_endgame(step: Step, recipe: Recipe) -> bool:
+    """Whether so little of the budget is left that a new place could not be refined any more."""
+    horizon = step.settings.horizon
+    return horizon is not None and step.slot.t > (1.0 - recipe.endgame) * horizon
+
+
+def best_observed(posterior: Posterior) -> Array:
+    """The observed point with the largest posterior mean, y - s2 α: noise may have made another one look better."""
+    data = posterior.data
+    return np.asarray(data.X[int(np.argmax(data.y - posterior.theta.s2 * posterior.alpha))])
+
+
+def gap(step: Step, centre: Array) -> Proposal:
+    """The place on the lines through `centre` that is farthest from every point evaluated or under way."""
+    space = step.history.space
+    points = line_points(space, centre, step.rng("maximise"))
+    occupied = np.concatenate([step.history.data.X, step.history.pending])
+    for _ in range(step.undecided):
+        far = int(np.argmax(distance_to_nearest(space, points, occupied)))
+        occupied = np.concatenate([occupied, points[far : far + 1]])
+    far_first = distance_to_nearest(space, points, occupied)
+    return Proposal(first_free(points, far_first, step.search()), {"role": "model", "move": "gap"})
+
+
+def line(step: Step, centre: Array) -> Proposal:
+    """The largest upper confidence bound on the lines through `centre`, under the consistent theta."""
+    fit = step.fit("consistent")
+    points = line_points(step.history.space, centre, step.rng("maximise"))
+    posteriors = with_pending(fit.posteriors, step.history.pending)
+    for _ in range(step.undecided):
+        best = int(np.argmax(step.surface(posteriors, "ucb", CURIOUS_BETA)(points)))
+        posteriors = with_pending(posteriors, points[best : best + 1])
+    values = step.surface(posteriors, "ucb", CURIOUS_BETA)(points)
+    return Proposal(first_free(points, values, step.search()), {"role": "model", "move": "line", **fit_record(fit)})

@@ -1,0 +1,192 @@
+"""Every method by name: what the next point is.
+
+Each is a function of one `Step`; the table in the README says what they do. To add one:
+
+    from uhebo.methods import Step, Proposal, register
+
+    def every_third_random(step: Step) -> Proposal:
+        return step.random() if step.slot.t % 3 == 0 else step.model("map")
+
+    register("every-third-random", every_third_random)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import Fit, Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
+from uhebo.methods.auto import auto
+from uhebo.methods.bandit import Exp3, Pull, replay, scale_reward
+from uhebo.methods.step import Proposal, Step, fit_record
+
+Strategy = Callable[[Step], Proposal]
+
+RANDOM_ARM, MODEL_ARM = 0, 1
+
+
+def random(step: Step) -> Proposal:
+    """Uniform i.i.d. points."""
+    return step.random()
+
+
+def fixed(step: Step, estimator: str) -> Proposal:
+    """The acquisition's maximiser at every step, theta by one estimator."""
+    return step.model(estimator)
+
+
+def ra(step: Step) -> Proposal:
+    """RA-BO: random at odd t, the acquisition under the consistent theta at even t."""
+    return step.random() if step.slot.first_half else step.model("consistent")
+
+
+def paired_exp3(step: Step, estimator: str) -> Proposal:
+    """UHE-BO, Algorithm 1: an arm is drawn at odd t and holds for two iterations.
+
+    Arm 1 takes a random point and then the acquisition's; arm 2 takes two of the acquisition's.
+    """
+    tags = pair_arm(step)
+    if step.slot.first_half and tags["arm"] == RANDOM_ARM:
+        return step.random(**tags)
+    return step.model(estimator, **tags)
+
+
+def pair_arm(step: Step) -> dict[str, Any]:
+    """Arm of the step's pair and the probability it was drawn with: drawn by the first half, copied by the second.
+
+    A second half that comes before its partner has written anything down (another worker is at it) leaves them out: it
+    takes the acquisition's point under either arm, and the first half's word counts.
+    """
+    if step.slot.partner is not None:
+        recorded = step.history.by_number[step.slot.partner].tags
+        return {name: recorded[name] for name in ("arm", "p") if name in recorded}
+    bandit = pair_bandit(step)
+    arm = bandit.pull(step.rng("arm"))
+    return {"arm": arm, "p": float(bandit.probabilities()[arm])}
+
+
+def pair_bandit(step: Step) -> Exp3:
+    """The bandit after the log so far; it plays once in two iterations, so its horizon is T/2 rounds."""
+    horizon = step.settings.horizon
+    return replay(pair_pulls(step), 2, None if horizon is None else horizon / 2)
+
+
+def pair_pulls(step: Step) -> list[Pull]:
+    """Arm, reward and probability of every pair that is over.
+
+    The reward is the larger value of the pair, scaled by D0. A pair of which one half failed has the reward of the
+    other; a pair without any value, or with one still running, is no pull.
+    """
+    pulls = []
+    scale = step.history.initial_range
+    for trials in step.history.pairs.values():
+        values = [t.y for t in trials if t.state == "finished" and t.y is not None]
+        arms = [t.tags for t in trials if "arm" in t.tags]
+        if values and arms and scale and len(trials) > 1 and all(t.state != "running" for t in trials):
+            reward = scale_reward(max(values), *scale, clip=step.settings.reward_clip)
+            pulls.append(Pull(int(arms[0]["arm"]), reward, float(arms[0]["p"])))
+    return pulls
+
+
+def portfolio(step: Step) -> Proposal:
+    """Hoffman, Brochu & de Freitas (2011) with the arms {random, acquisition}: EXP3, one arm a step.
+
+    The reward of a step is the posterior mean at its point once its value is known, scaled by D0. It needs the next
+    step's model, so each step records the rewards that have become known ("rewards": {trial number: reward}).
+    """
+    history = step.history
+    if not history.finished:
+        return step.no_data()
+    fit = step.fit("map")
+    known = {int(n): r for trial in history.trials for n, r in trial.tags.get("rewards", {}).items()}
+    new = _portfolio_rewards(step, fit, known)
+    known.update(new)
+    rewarded = [trial for trial in history.finished if trial.number in known and "arm" in trial.tags]
+    pulls = [Pull(int(t.tags["arm"]), known[t.number], float(t.tags["p"])) for t in rewarded]
+    bandit = replay(pulls, 2, step.settings.horizon)
+    arm = bandit.pull(step.rng("arm"))
+    tags: dict[str, Any] = {"arm": arm, "p": float(bandit.probabilities()[arm])}
+    if new:
+        tags["rewards"] = {str(number): reward for number, reward in new.items()}
+    return step.random(**tags) if arm == RANDOM_ARM else step.model_from(fit, **tags)
+
+
+def _portfolio_rewards(step: Step, fit: Fit, known: Mapping[int, float]) -> dict[int, float]:
+    """Rewards of the pulls that are finished and not yet in `known`."""
+    data, scale = step.history.data, step.history.initial_range
+    rewards: dict[int, float] = {}
+    for trial in step.history.finished:
+        if scale is not None and trial.x is not None and "arm" in trial.tags and trial.number not in known:
+            mean = float(fit.posterior.predict(trial.x[None])[0][0]) * data.scale + data.location
+            rewards[trial.number] = round(scale_reward(mean, *scale, clip=step.settings.reward_clip), 6)
+    return rewards
+
+
+def a_gp_ucb(step: Step) -> Proposal:
+    """A-GP-UCB: MAP lengthscales divided by a factor g(t) that never falls; g and the deviations spent are recorded."""
+    if not step.history.finished:
+        return step.no_data()
+    fit, beta = step.fit("map"), step.beta()
+    # Another method's trials may have a g too, but then no beta: that was not part of its budget.
+    past = [t.tags for t in step.history.trials if "g" in t.tags and "beta" in t.tags]
+    scaling = a_gp_ucb_scaling(
+        fit.posterior,
+        step.ucb_maximiser(),
+        t=max(step.slot.t, 1),
+        beta=beta,
+        previous=max((float(tags["g"]) for tags in past), default=1.0),
+        spent=sum(2.0 * float(tags["beta"]) * float(tags["deviation"]) for tags in past),
+    )
+    return _scaled(step, fit, scaling, beta=round(beta, 6))
+
+
+def wang_de_freitas(step: Step) -> Proposal:
+    """Wang & de Freitas: the mildest shortening of the MAP lengthscales whose UCB point is uncertain enough."""
+    if not step.history.finished:
+        return step.no_data()
+    fit = step.fit("map")
+    return _scaled(step, fit, wang_de_freitas_scaling(fit.posterior, step.ucb_maximiser()))
+
+
+def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
+    """The UCB point of a scaling; with another acquisition, that one's point under the scaled posterior."""
+    point = scaling.point
+    if step.acquisition != "ucb":
+        point = step.best_point((scaling.posterior,))
+    figures = {"g": round(scaling.factor, 6), "deviation": round(scaling.deviation, 6)}
+    return Proposal(point, {"role": "model", **fit_record(fit), **figures, **tags})
+
+
+METHODS: dict[str, Strategy] = {
+    "auto": auto,
+    "uhe": partial(paired_exp3, estimator="consistent"),
+    "ra": ra,
+    "random-exp3": partial(paired_exp3, estimator="map"),
+    "consistent-only": partial(fixed, estimator="consistent"),
+    "map": partial(fixed, estimator="map"),
+    "mle": partial(fixed, estimator="mle"),
+    "hmc": partial(fixed, estimator="hmc"),
+    "a-gp-ucb": a_gp_ucb,
+    "wang-de-freitas": wang_de_freitas,
+    "portfolio": portfolio,
+    "random": random,
+}
+"""Name -> strategy."""
+
+
+def register(name: str, strategy: Strategy) -> None:
+    """Make a strategy known under a name; an existing name is not overwritten."""
+    if name in METHODS:
+        raise InvalidInputError(f"there is a method {name!r} already; choose another name")
+    METHODS[name] = strategy
+
+
+def named_method(method: str | Strategy) -> Strategy:
+    """The strategy of that name; a function passes through."""
+    if callable(method):
+        return method
+    if method not in METHODS:
+        raise InvalidInputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}, or pass a function")
+    return METHODS[method]

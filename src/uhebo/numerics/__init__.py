@@ -1,0 +1,1 @@
+"""Numerical tools without statistics: BFGS, linear algebra, threads."""

@@ -1,0 +1,67 @@
+"""One BLAS thread while small matrices are at work, and the user's own setting afterwards.
+
+On matrices of a few hundred rows the threads of a BLAS library cost 5 to 10 times what they save.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import scipy.linalg  # noqa: F401  (SciPy's own BLAS must be loaded before the controller looks for libraries)
+import threadpoolctl
+from threadpoolctl import ThreadpoolController
+
+from uhebo.numerics.process_wide import ProcessWide, Undo
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    """Finding the loaded BLAS libraries takes milliseconds, so it is done once."""
+    return ThreadpoolController()
+
+
+def _release_openblas() -> None:
+    """Let this thread set limits. threadpoolctl (from 3.8 on) heeds the first thread that set one until that ends; here
+    only one sets them at a time, but it is another one each time."""
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+
+
+def _limit() -> Undo:
+    _release_openblas()
+    limiter = _controller().limit(limits=1, user_api="blas")
+
+    def lift() -> None:
+        _release_openblas()
+        limiter.restore_original_limits()
+        _release_openblas()
+
+    return lift
+
+
+ONE_THREAD = ProcessWide(_limit)
+
+
+def _one_thread() -> ProcessWide:
+    """`ONE_THREAD`, for functions that are sent to other processes by value, as joblib does with those of a script.
+
+    They take this function along by its name, and find the one of their process. A lock could not go with them.
+    """
+    return ONE_THREAD
+
+
+def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
+    """Run `function` with one BLAS thread; the limit is lifted when it, and any other that runs so, has ended."""
+
+    @functools.wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _one_thread():
+            return function(*args, **kwargs)
+
+    return limited

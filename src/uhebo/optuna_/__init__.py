@@ -1,0 +1,1 @@
+"""The Optuna adapter: sampler, trial log, tags."""

@@ -1,0 +1,115 @@
+"""An Optuna study read as a search space and a `History`: the only place that knows both."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakSet
+
+from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.belief.history import State
+from uhebo.errors import InvalidInputError
+from uhebo.methods import History, Trial
+from uhebo.optuna_.tags import checked_tags
+from uhebo.space import SearchSpace
+
+logger = logging.getLogger("uhebo")
+
+ATTRIBUTE = "uhebo:step"
+"""The system attribute each trial of ours carries; `uhebo.optuna_.sampler` says what is in it."""
+FAILURE = "uhebo:failure"
+"""User attribute of a failed trial: why."""
+_said: WeakSet[BaseStorage] = WeakSet()
+"""Storages whose damaged tags have been spoken of: once is enough."""
+
+
+@dataclass(frozen=True)
+class SharedSpace:
+    """Parameters that every finished trial has, and those that only some have."""
+
+    distributions: dict[str, BaseDistribution]
+    conditional: tuple[str, ...]
+
+
+def refuse_several_objectives(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise InvalidInputError(
+            f"uhebo optimises one objective and this study has {len(study.directions)}; "
+            "combine them into one value, or use optuna.samplers.NSGAIISampler"
+        )
+
+
+def shared_space(study: Study) -> SharedSpace:
+    """The space all finished trials share, each parameter with its latest distribution: ranges may have changed."""
+    refuse_several_objectives(study)
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not finished:
+        return SharedSpace({}, ())
+    shared, every = set(finished[0].distributions), set(finished[0].distributions)
+    for trial in finished:
+        names = trial.distributions.keys()
+        shared.intersection_update(names)
+        every.update(names)
+    latest = max(finished, key=lambda trial: trial.number).distributions
+    varying = {name: latest[name] for name in sorted(shared) if not latest[name].single()}
+    return SharedSpace(varying, tuple(sorted(every - shared)))
+
+
+def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out: int | None = None) -> History:
+    """All trials but number `leave_out`, as the strategies see them.
+
+    A trial whose parameters are not all in the space (its range was changed since, or it has other parameters) keeps
+    its place in the schedule and is no data. Points that the user enqueued or added are data and nothing else. Tags
+    that are not what their name says (a study is open to others) are dropped, and that is said once.
+    """
+    trials = [t for t in study.get_trials(deepcopy=False) if t.number != leave_out and t.state != TrialState.WAITING]
+    encoded, inside = space.encode_inside([trial.params for trial in trials])
+    rows = iter(encoded)
+    read, damaged = [], []
+    for trial, use, value in zip(trials, inside.tolist(), oriented_values(study, trials), strict=True):
+        fixed = "fixed_params" in trial.system_attrs
+        tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
+        damaged += [(trial.number, bad)] if bad else []
+        running = trial.state == TrialState.RUNNING
+        state: State = "running" if running else "failed" if value is None else "finished"
+        ours = not fixed and (bool(tags) or running)
+        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours))
+    _say_what_is_damaged(study, damaged)
+    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial)
+
+
+def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+    if damaged and study._storage not in _said:
+        _said.add(study._storage)
+        number, names = damaged[0]
+        logger.warning(
+            f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
+            f"{len(damaged)} such in all: what can not be used is left out, the values stay data"
+        )
+
+
+def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float | None]:
+    """Values with larger better; None where a trial has none (failed, pruned, running).
+
+    Infinite values are clipped to the range of the finite ones; where no value is finite, none is used.
+    """
+    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+    values = [sign * t.value if t.state == TrialState.COMPLETE and t.value is not None else None for t in trials]
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    if not finite:
+        return [None] * len(values)
+    low, high = min(finite), max(finite)
+    return [None if value is None or math.isnan(value) else min(max(value, low), high) for value in values]
+
+
+def infinite_values(study: Study) -> tuple[int, int]:
+    """How many finished trials have an infinite value, and how many a finite one."""
+    values = [t.value for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if t.value is not None]
+    finite = sum(math.isfinite(value) for value in values)
+    return len(values) - finite, finite

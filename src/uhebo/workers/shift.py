@@ -1,0 +1,280 @@
+"""One worker's shift, from its first trial to the end of the budget or a signal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import optuna
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+
+from uhebo.errors import UheboError
+from uhebo.optuna_.trial_log import FAILURE
+from uhebo.workers import leases
+from uhebo.workers.child import CannotEvaluate, Objective
+from uhebo.workers.events import EventLog
+from uhebo.workers.leases import Lease
+from uhebo.workers.options import Job, Options, Worked
+from uhebo.workers.retry import Patience
+from uhebo.workers.spool import Spool, Unsent, default_folder
+from uhebo.workers.stop import Stop, Stopped
+from uhebo.workers.watch import Watch
+
+logger = logging.getLogger("uhebo")
+
+IDLE_S = 1.0
+RECENT, LEAST = 20, 5
+"""The failure rate is that of the last 20 trials, and says nothing before 5."""
+
+
+class TooManyFailures(UheboError):
+    """The objective fails too often on this worker."""
+
+
+class Overtaken(Exception):
+    """Another worker has taken this trial over, and dropped the half of a point it had."""
+
+
+@dataclass
+class Shift:
+    """Everything a worker needs while it works; `run` is its only entry."""
+
+    worker: str
+    job: Job
+    evaluate: Objective
+    options: Options
+    stop: Stop
+    patience: Patience
+    stored: int = 0
+    failed: int = 0
+    _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _at_hand: int | None = None
+
+    def run(self) -> Worked:
+        options = self.options
+        self.study, self.space, self.budget = self.job.study, dict(self.job.space), self.job.budget
+        self.backend = leases.backend_of(self.study._storage)
+        self.spool = Spool(options.spool or default_folder(), self.backend, self.study.study_name)
+        self.log = EventLog(options.log, self.worker)
+        self.watch = Watch(
+            self.backend,
+            self.study._study_id,
+            heartbeat=options.heartbeat,
+            grace=options.grace,
+            retries=options.retries,
+            parameters=len(self.space),
+            each_look=lambda: self.spool.deliver_orphans(self._deliver_orphan),
+            report=lambda event, stale: self.log.write(event, trial=stale.number, of=stale.lease.worker),
+        )
+        self.stop.last_words = self._last_words
+        self.log.write("started", study=self.study.study_name, budget=self.budget)
+        self.watch.start()
+        try:
+            self.patience.call(lambda: self.spool.deliver_orphans(self._deliver_orphan), "delivering results")
+            while self._one_trial():
+                pass
+        except Stopped:
+            pass
+        finally:
+            self.watch.end()
+            self.log.write("ended", stored=self.stored, failed=self.failed, signal=self.stop.signal)
+            self.log.close()
+            with suppress(Exception):
+                self.backend.remove_session()
+        return Worked(self.worker, self.stored, self.failed, self.stop.signal)
+
+    def _one_trial(self) -> bool:
+        """Take and finish one trial, or wait for one to be had; False when there is nothing left to do."""
+        self.stop.check()
+        taken = self.patience.call(self._take, "taking a trial")
+        if taken is None:
+            return self._others_run_and_wait()
+        trial_id, lease = taken
+        self._at_hand = trial_id
+        self.watch.hold(trial_id, lease)
+        try:
+            self._finish(trial_id)
+        finally:
+            self._at_hand = None
+            self.watch.release()
+        return True
+
+    def _take(self) -> tuple[int, Lease] | None:
+        """A trial that waits, or a new one."""
+        engine, study_id = self.backend.engine, self.study._study_id
+        for trial_id in leases.waiting(engine, study_id, limit=8):
+            lease = leases.adopt(self.backend, trial_id, self.worker)
+            if lease is not None:
+                self.study.get_trials(deepcopy=False)  # Optuna's cache has to know of it
+                return trial_id, lease
+        if sum(leases.counts(engine, study_id).values()) >= self.budget:
+            return None
+        lease = Lease(self.worker, 1, 1, leases.now())
+        created = leases.create(self.study, self.budget, lease)
+        return None if created is None else (created, lease)
+
+    def _others_run_and_wait(self) -> bool:
+        """While another worker has a trial this one stays: if that worker dies, somebody has to take over."""
+        engine, study_id = self.backend.engine, self.study._study_id
+
+        def open_trials() -> bool:
+            return bool(leases.held(engine, study_id) or leases.waiting(engine, study_id, limit=1))
+
+        if not self.patience.call(open_trials, "looking for trials"):
+            return False
+        self.stop.wait(min(IDLE_S, self.options.heartbeat))
+        return True
+
+    def _finish(self, trial_id: int) -> None:
+        suggested = self._suggested(trial_id)
+        if suggested is None:
+            return
+        number, params = suggested
+        try:
+            with self.stop.interruptible():
+                value = self.evaluate(number, params)
+        except Stopped as error:
+            self._fail(trial_id, number, f"interrupted by signal {error.args[0]}")
+            raise
+        except CannotEvaluate as error:
+            self._fail(trial_id, number, str(error))
+            raise
+        except (Exception, SystemExit) as error:
+            self._fail(trial_id, number, str(error) if isinstance(error, UheboError) else _named(error))
+            self._count(failed=True)
+            return
+        self.log.write("returned", trial=number, value=value, params=params)
+        self._store(Unsent(trial_id, number, params, value))
+        self._count(failed=False)
+
+    def _suggested(self, trial_id: int) -> tuple[int, dict[str, Any]] | None:
+        """Number and parameters; None if another worker took the trial over while this one was held up."""
+        try:
+            with self.stop.interruptible():
+                number, params = self._point(trial_id)
+                mine = self.patience.call(self.watch.renew, "renewing a lease")
+        except (Overtaken, UpdateFinishedTrialError):  # while this worker was held up
+            self.log.write("abandoned")
+            return None
+        except BaseException as error:  # the storage or the sampler is at fault, or a signal came
+            with suppress(Exception):
+                reason = f"interrupted by signal {error.args[0]}" if isinstance(error, Stopped) else _named(error)
+                self._fail(trial_id, None, reason)
+            raise
+        self.log.write("took" if mine else "abandoned", trial=number, params=params)
+        return (number, params) if mine else None
+
+    def _point(self, trial_id: int) -> tuple[int, dict[str, Any]]:
+        """Number and parameters: those it has, where another worker had it before, or the sampler's."""
+
+        def stored() -> tuple[int, dict[str, Any]] | None:
+            return leases.stored_point(self.backend.engine, trial_id, self.space)
+
+        point = self.patience.call(stored, "reading a trial")
+        if point is None:
+            self.study._thread_local.cached_all_trials = None  # as `study.ask` does
+            trial = self.patience.call(lambda: optuna.Trial(self.study, trial_id), "suggesting")
+            for name, distribution in self.space.items():
+                # One by one: after an outage the rest of the same suggestion is written, and not half of another.
+                self.patience.call(partial(trial._suggest, name, distribution), "suggesting")
+            point = self.patience.call(stored, "reading a trial")
+            if point is None:
+                raise Overtaken
+        return point
+
+    def _store(self, unsent: Unsent) -> None:
+        """The value in the database; until it is, it is in the spool, and if it can not be, on standard error too."""
+        try:
+            with self.spool.keeping(unsent):
+                outcome = self.patience.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
+        except OSError:  # no room for the spool
+            outcome = self._store_without_spool(unsent)
+        except BaseException:
+            self._cry(unsent)
+            raise
+        self._report(outcome, unsent)
+
+    def _store_without_spool(self, unsent: Unsent) -> str:
+        try:
+            return self.patience.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
+        except BaseException:
+            self._cry(unsent)
+            raise
+
+    def _report(self, outcome: str, unsent: Unsent) -> None:
+        self.log.write(outcome, trial=unsent.number, value=unsent.value)
+        if outcome == "discarded":
+            logger.warning(f"trial {unsent.number} has a result already; the late value {unsent.value!r} is discarded")
+        else:
+            self.stored += 1
+
+    def _cry(self, unsent: Unsent) -> None:
+        sys.stderr.write(
+            f"not stored: trial {unsent.number}, value {unsent.value!r}, parameters {unsent.params!r} "
+            f"(kept in {self.spool.folder} if there was room)\n"
+        )
+        sys.stderr.flush()
+
+    def _deliver_orphan(self, unsent: Unsent) -> bool:
+        """A dead worker's result; it counts only if the study still has that trial with those parameters."""
+        try:
+            trial = self.backend.get_trial(unsent.trial_id)
+        except KeyError:
+            trial = None
+        if trial is None or trial.number != unsent.number or trial.params != unsent.params:
+            logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")
+            return False
+        outcome = store(self.backend, unsent)
+        self.log.write("delivered" if outcome == "stored" else outcome, trial=unsent.number, value=unsent.value)
+        return True
+
+    def _fail(self, trial_id: int, number: int | None, reason: str) -> None:
+        def tell() -> None:
+            with suppress(UpdateFinishedTrialError):
+                self.backend.set_trial_user_attr(trial_id, FAILURE, " ".join(reason.split())[:500])
+                self.backend.set_trial_state_values(trial_id, TrialState.FAIL)
+
+        logger.warning(f"trial {'' if number is None else number} failed: {reason}")
+        self.failed += 1
+        self.patience.call(tell, "marking a trial as failed", last_try=True)
+        self.log.write("failed", trial=number, reason=reason)
+
+    def _last_words(self) -> None:
+        """The process is about to be ended, deep inside the objective."""
+        if self._at_hand is not None:
+            with suppress(Exception):
+                self.backend.set_trial_state_values(self._at_hand, TrialState.FAIL)
+
+    def _count(self, *, failed: bool) -> None:
+        self._recent.append(failed)
+        rate = sum(self._recent) / len(self._recent)
+        if len(self._recent) >= LEAST and rate > self.options.max_failure_rate:
+            raise TooManyFailures(
+                f"{sum(self._recent)} of this worker's last {len(self._recent)} trials failed; correct the objective "
+                "(uhebo history shows why each failed) and start the worker again"
+            )
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def store(backend: RDBStorage, unsent: Unsent) -> str:
+    """ "stored", or "discarded" if the trial has another result or was given up.
+
+    A trial that was queued again because its worker seemed dead takes the first result that arrives, whoever brings it.
+    """
+    try:
+        if backend.set_trial_state_values(unsent.trial_id, TrialState.COMPLETE, [unsent.value]):
+            return "stored"
+    except UpdateFinishedTrialError:
+        pass  # by another worker; or by this one, and the answer got lost
+    trial = backend.get_trial(unsent.trial_id)
+    return "stored" if trial.state == TrialState.COMPLETE and trial.value == unsent.value else "discarded"
