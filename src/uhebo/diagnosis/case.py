@@ -79,7 +79,7 @@ def read_case(study: Study, rng: Rng) -> Case:
         data=Data.of(rows, y[kept], space.domain),
         numbers=np.array([usable[i].number for i in kept], dtype=np.intp),
         sign=1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0,
-        kernel=sampler._settings.kernel if isinstance(sampler, UHESampler) else "matern52",
+        kernel=sampler.settings.kernel if isinstance(sampler, UHESampler) else "matern52",
         prior=open_noise_prior(space.domain.dimension),
         trials=Trials(
             total=sum(states.values()),

@@ -86,7 +86,7 @@ class UHESampler(BaseSampler):
         exact: bool = False,
         reward_clip: Clip = "below",
     ) -> None:
-        self._strategy = named_method(method)
+        self._method, self._strategy = method, named_method(method)
         self._n_trials = _checked_count("n_trials", n_trials, 1)
         self._n_startup_trials = _checked_count("n_startup_trials", n_startup_trials, 0)
         if prior is not None:
@@ -106,6 +106,16 @@ class UHESampler(BaseSampler):
             reward_clip=reward_clip,
         )
         self._said: set[str] = set()
+
+    @property
+    def method(self) -> str | Strategy:
+        """The method as it was given: its name, or a function `Step -> Proposal`."""
+        return self._method
+
+    @property
+    def settings(self) -> Settings:
+        """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
+        return self._settings
 
     def reseed_rng(self) -> None:
         """Nothing to do: random numbers come from (seed, trial number), and no two trials share a number."""
