@@ -9,6 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import contextlib
 import importlib
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import HOW, NoServer, Server, server
+from tests.shell import Shell
 
 # No deadline: these machines are noisy and no test asserts a time. Derandomised: a failure seen once is seen again.
 settings.register_profile("uhebo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -63,6 +65,17 @@ def postgres() -> Iterator[Server]:
                 pytest.fail(message)
             pytest.skip(message)
         yield started
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The shell in an empty folder, from which modules are imported too; nothing of the user's is read or written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "train", raising=False)  # what another test wrote under this name
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("UHEBO_DEBUG", raising=False)
+    return Shell(tmp_path, capsys)
 
 
 @pytest.fixture

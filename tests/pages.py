@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 import uhebo
-from tests.test_cli import Shell
+from tests.shell import Shell
 from uhebo.estimate import ESTIMATORS
 from uhebo.methods import METHODS
 

@@ -19,6 +19,7 @@ from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
+from tests.shell import Shell
 from uhebo.cli import main, settings
 from uhebo.cli.limits import MAX_BYTES, MAX_ROWS
 from uhebo.cli.look import file_name
@@ -32,46 +33,6 @@ from uhebo.storage import places
 from uhebo.storage.explain import masked, printable
 
 SPACE = ("--param", "x=float:0:1", "--param", "n=int:1:9", "--param", "gas=cat:argon,nitrogen")
-
-
-class Shell:
-    """`uhebo` called in this process, in a folder of its own; it must leave with a code and never with a traceback."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self.capsys = capsys
-        self.err = ""
-
-    def __call__(self, *args: str, code: int = 0) -> str:
-        """Standard output; the exit code must be `code`."""
-        self.capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main(args)
-        out, self.err = self.capsys.readouterr()
-        assert (left.value.code or 0) == code, f"{args} left with {left.value.code}: {self.err}"
-        assert os.environ.get("UHEBO_DEBUG") or "Traceback" not in self.err
-        return out
-
-    def json(self, *args: str) -> Any:
-        return json.loads(self(args[0], "--json", *args[1:]))
-
-    def refuses(self, *args: str, code: int = 1) -> str:
-        """The one line that says why not; nothing is printed to standard output."""
-        assert self(*args, code=code) == ""
-        assert self.err.count("\n") == 1, self.err
-        assert self.err.startswith("error: ")
-        return self.err
-
-    def write(self, name: str, text: str) -> str:
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("UHEBO_DEBUG", raising=False)
-    return Shell(tmp_path, capsys)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 
 import uhebo
 from tests.pages import README, blocks, commands, run_blocks
-from tests.test_cli import Shell
+from tests.shell import Shell
 from uhebo.cli.settings import Kept, effective
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions
@@ -27,14 +27,6 @@ from uhebo.space import as_distributions
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
 COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "worker", "diagnose", "report"]
 COMMANDS += ["dashboard", "methods", "problems", "reproduce", "bench"]
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "train", raising=False)
-    return Shell(tmp_path, capsys)
 
 
 def _environment() -> dict[str, str]:

@@ -21,7 +21,7 @@ import uhebo
 from tests.browser import chromium, console_errors, hosts_asked, prefer
 from tests.conftest import require
 from tests.pages import HIDDEN_CODE, README, ROOT, Block, blocks, pages, run_blocks
-from tests.test_cli import Shell
+from tests.shell import Shell
 from uhebo_experiments.benchmarks import choose
 from uhebo_experiments.cells import Cell, write_cell
 
@@ -43,13 +43,6 @@ OPTIONAL = {
 MADE_UP_URL = "postgresql+psycopg://tuner:secret@db.example.org/tuning"
 
 # ---------------------------------------------------------------------------------------------------- code
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    return Shell(tmp_path, capsys)
 
 
 def with_code() -> list[Path]:

@@ -1,4 +1,4 @@
-"""FAULTS.md rows 1-12 as far as they concern the model: a finite posterior or a typed error, whatever was observed.
+"""Rows 1 to 12 of `faults.md` in the model: a finite posterior or a typed error, whatever was observed.
 
 Warnings are errors in this suite (pyproject.toml), so an overflow or a division by zero anywhere below fails the test.
 """

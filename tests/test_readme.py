@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import README, Block, blocks, run_blocks
-from tests.test_cli import Shell
+from tests.shell import Shell
 
 
 def python_blocks() -> list[Block]:

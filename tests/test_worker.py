@@ -22,8 +22,8 @@ from sqlalchemy.exc import OperationalError
 import uhebo
 from tests.long.soak import SMALL, verdict
 from tests.postgres import Server
-from tests.test_cli import Shell
-from tests.test_faults_storage import ROOT, environment, storage_at, together, trials_in
+from tests.shell import Shell
+from tests.worker_control import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import Kept, keep
 from uhebo.errors import InvalidInputError
@@ -439,13 +439,6 @@ def test_choices_that_a_storage_can_not_hold_are_refused(url: str) -> None:
 
 
 # The command
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return Shell(tmp_path, capsys)
 
 
 def test_the_command_and_the_status(shell: Shell, postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
