@@ -27,7 +27,7 @@ from uhebo.gp import KERNELS, Data, KernelName, Theta, named_prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
-SHORT_HMC = partial(hmc_estimate, burn_in=4, kept=2, thin=1)
+SHORT_HMC = Estimator.of("hmc", partial(hmc_estimate, burn_in=4, kept=2, thin=1))
 """HMC in full takes a third of a second a fit, and is tested in full elsewhere."""
 ESTIMATOR_NAMES = ["map"] * 8 + ["mle"] * 6 + ["consistent"] * 8 + ["thinned"] * 3 + ["hmc"]
 PRIORS = ["paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise"]
@@ -139,7 +139,7 @@ def arranged(space: SearchSpace, n: int, rng: np.random.Generator) -> Array:
 def check_data_set(case: DataSet) -> None:
     """Fit, posterior, suggestion: all finite, the suggestion in the space and not a known point if that is asked."""
     rng, space, data = np.random.default_rng(case.seed), case.space, case.data
-    run: Estimator = SHORT_HMC if case.estimator == "hmc" else ESTIMATORS[case.estimator]
+    run = SHORT_HMC if case.estimator == "hmc" else ESTIMATORS[case.estimator]
     fit = run(data, kernel=case.kernel, prior=named_prior(case.prior, data.dimension), rng=rng, warm=case.warm)
     assert np.isfinite(fit.log_posterior)
     query = np.concatenate([data.X[:8], space.domain.uniform(rng, 8)])

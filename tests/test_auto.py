@@ -14,7 +14,7 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
-from uhebo.estimate import Fit, named_estimator
+from uhebo.estimate import ESTIMATORS, Fit
 from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
 from uhebo.methods import step as steps
@@ -149,7 +149,7 @@ def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPa
     assert fit.posterior.factor.shape == (18, 18)
 
 
-@pytest.mark.parametrize("estimator", sorted(steps.CLIMBERS))
+@pytest.mark.parametrize("estimator", sorted(name for name, estimator in ESTIMATORS.items() if estimator.climbs))
 @pytest.mark.parametrize(("exact", "fitted"), [(False, 8), (True, 30)])
 def test_many_points_from_elsewhere_begin_with_the_theta_of_some(
     monkeypatch: pytest.MonkeyPatch, estimator: str, exact: bool, fitted: int
@@ -160,9 +160,10 @@ def test_many_points_from_elsewhere_begin_with_the_theta_of_some(
 
     def watched(data: Data, **options: Any) -> Fit:
         seen.append(data)
-        return named_estimator(estimator)(data, **options)
+        return whole.run(data, **options)
 
-    monkeypatch.setattr(steps, "named_estimator", lambda _: watched)
+    whole = ESTIMATORS[estimator]
+    monkeypatch.setitem(ESTIMATORS, estimator, replace(whole, run=watched))
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=30)
     space = SearchSpace.of(shared_space(study).distributions)

@@ -22,7 +22,7 @@ import uhebo
 from uhebo import METHODS, Categorical, Float, Int, UHESampler
 from uhebo.acquire import ACQUISITIONS
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import ESTIMATORS, hmc_estimate
+from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, PRIORS
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.sampler import ATTRIBUTE_LIMIT
@@ -90,7 +90,7 @@ PROBLEMS = {
 
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ESTIMATORS, "hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
+    monkeypatch.setitem(ESTIMATORS, "hmc", Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2)))
 
 
 def run(problem: Problem, n_trials: int = TRIALS, direction: Direction = "minimize", **options: Any) -> Study:

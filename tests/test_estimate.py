@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
+from uhebo import estimate
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import (
     ESTIMATORS,
@@ -18,14 +20,15 @@ from uhebo.estimate import (
     hmc_estimate,
     map_estimate,
     mle_estimate,
+    named_estimator,
     pseudo_data,
     thinned_estimate,
 )
 from uhebo.estimate.consistent import nearest
 from uhebo.estimate.fit import FALLBACK_THETA, log_posterior
-from uhebo.gp import Data, Domain, LogMarginalLikelihood, Posterior, Prior, Theta, named_prior
+from uhebo.gp import Data, Domain, KernelName, LogMarginalLikelihood, Posterior, Prior, Theta, named_prior
 from uhebo.gp.likelihood import BATCH_SIZE, FAILED
-from uhebo.types import Array
+from uhebo.types import Array, Rng
 
 MIXED = Domain((0, 3, 0, 5))
 
@@ -267,3 +270,25 @@ def test_screening_takes_over_above_the_batch_size() -> None:
     screened = map_estimate(data, rng=np.random.default_rng(0))
     thorough = map_estimate(data, rng=np.random.default_rng(1), starts=8, warm=screened.theta)
     assert screened.log_posterior >= thorough.log_posterior - 0.05
+
+
+def test_a_registered_estimator_gets_what_its_signature_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "ESTIMATORS", dict(ESTIMATORS))
+    seen: list[dict[str, Any]] = []
+
+    def plain(data: Data, *, kernel: KernelName, prior: Prior, rng: Rng, warm: Theta | None) -> Fit:
+        seen.append({})
+        return map_estimate(data, kernel=kernel, prior=prior, rng=rng, warm=warm)
+
+    def climbing(data: Data, *, starts: int = 3, tolerance: float = 1e-4, **rest: Any) -> Fit:
+        seen.append({"starts": starts, "tolerance": tolerance, "rest": set(rest)})
+        return map_estimate(data, rng=rest["rng"], starts=starts, tolerance=tolerance)
+
+    estimate.register("plain", plain)
+    estimate.register("climbing", climbing)
+    data, rng = Data.of([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5]), np.random.default_rng(0)
+    assert not named_estimator("plain").climbs
+    assert named_estimator("climbing").climbs
+    fits = [named_estimator(name)(data, rng=rng, starts=1, tolerance=0.1) for name in ("plain", "climbing")]
+    assert [fit.estimator for fit in fits] == ["plain", "climbing"]
+    assert seen == [{}, {"starts": 1, "tolerance": 0.1, "rest": {"kernel", "prior", "rng", "warm"}}]

@@ -68,10 +68,9 @@ def test_the_example_runs(example: Example, tmp_path: Path) -> None:
 def test_names_of_estimators_are_taken_once_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "ESTIMATORS", dict(estimate.ESTIMATORS))
     estimate.register("mine", estimate.map_estimate)
-    assert estimate.named_estimator("mine") is estimate.map_estimate
+    assert estimate.named_estimator("mine").run is estimate.map_estimate
     with pytest.raises(InvalidInputError, match="'mine' already"):
         estimate.register("mine", estimate.mle_estimate)
-    # The arguments of our own climbers are not forced on others.
     result = uhebo.minimize(lambda x: x * x, {"x": (-1.0, 1.0)}, 5, method=lambda step: step.model("mine"), seed=0)
     assert len(result.study.trials) == 5
     with pytest.raises(InvalidInputError, match="unknown estimator 'yours'; choose one of mle"):

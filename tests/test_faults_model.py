@@ -17,7 +17,10 @@ from uhebo.estimate import ESTIMATORS, Estimator, Fit, hmc_estimate, map_estimat
 from uhebo.gp import Data, Domain, Posterior, Theta, named_prior
 from uhebo.types import Array
 
-CASES: dict[str, Estimator] = {**ESTIMATORS, "hmc": partial(hmc_estimate, burn_in=8, kept=2, thin=1)}
+CASES = {
+    **ESTIMATORS,
+    "hmc": Estimator.of("hmc", partial(hmc_estimate, burn_in=8, kept=2, thin=1)),
+}
 every_estimator = pytest.mark.parametrize("name", list(CASES))
 
 
@@ -162,7 +165,7 @@ def test_row_09_one_point_500_times(name: str, elsewhere: int) -> None:
     X = np.concatenate([np.full((500, 2), 0.4), spread_out(elsewhere)])
     y = np.concatenate([np.full(500, 2.0), np.arange(float(elsewhere))])
     # HMC on 500 points costs what it costs; the matrix is the same one.
-    estimator = partial(hmc_estimate, burn_in=2, kept=1, thin=1) if name == "hmc" else CASES[name]
+    estimator = Estimator.of("hmc", partial(hmc_estimate, burn_in=2, kept=1, thin=1)) if name == "hmc" else CASES[name]
     prior = named_prior("paper", 2)
     assert_finite(estimator(Data.of(X, y), kernel="matern52", prior=prior, rng=np.random.default_rng(0)))
 

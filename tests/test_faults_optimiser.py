@@ -25,7 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 import uhebo
 from uhebo import Categorical, Float, Int, UHESampler
 from uhebo.errors import InvalidInputError, UheboWarning
-from uhebo.estimate import ESTIMATORS, hmc_estimate
+from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.optuna_.trial_log import ATTRIBUTE
 
 METHODS = ("uhe", "map")
@@ -35,7 +35,7 @@ both_methods = pytest.mark.parametrize("method", METHODS)
 @pytest.fixture(autouse=True)
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """HMC in full takes a third of a second a suggestion, and is tested in full elsewhere."""
-    monkeypatch.setitem(ESTIMATORS, "hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
+    monkeypatch.setitem(ESTIMATORS, "hmc", Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2)))
 
 
 def study_with(

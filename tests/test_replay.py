@@ -20,7 +20,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from uhebo import METHODS, UHESampler
-from uhebo.estimate import ESTIMATORS, hmc_estimate
+from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.methods import Settings, Step, pair_bandit
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
 from uhebo.space import SearchSpace
@@ -35,7 +35,7 @@ def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ESTIMATORS, "hmc", short_hmc)
 
 
-short_hmc = partial(hmc_estimate, burn_in=20, kept=3, thin=2)
+short_hmc = Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
 
 
 def objective(trial: optuna.Trial) -> float:

@@ -1,5 +1,8 @@
 """Data -> theta: every way of estimating the GP's hyperparameters, under one calling convention."""
 
+from collections.abc import Callable
+
+from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import BLOCK_SIZE, consistent_estimate, pseudo_data, thinned_estimate
 from uhebo.estimate.fit import Estimator, Fit, kept_theta, map_estimate, mle_estimate
@@ -7,29 +10,31 @@ from uhebo.estimate.hmc import hmc_estimate
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 
 ESTIMATORS: dict[str, Estimator] = {
-    "mle": mle_estimate,
-    "map": map_estimate,
-    "consistent": consistent_estimate,
-    "thinned": thinned_estimate,
-    "hmc": hmc_estimate,
+    estimator.name: estimator
+    for estimator in (
+        Estimator.of("mle", mle_estimate),
+        Estimator.of("map", map_estimate),
+        Estimator.of("consistent", consistent_estimate),
+        Estimator.of("thinned", thinned_estimate),
+        Estimator.of("hmc", hmc_estimate),
+    )
 }
 """Name -> estimator. The two shrinking methods start from `map` and are scalings of it."""
 
 
-def register(name: str, estimator: Estimator) -> None:
-    """Make an estimator known under a name; an existing name is not overwritten."""
+def register(name: str, run: Callable[..., Fit]) -> None:
+    """Make an estimator known under a name; an existing name is not overwritten.
+
+    `run(data, *, kernel, prior, rng, warm) -> Fit`; `starts`, `tolerance` and `block_size` it gets if it takes them.
+    """
     if name in ESTIMATORS:
         raise InvalidInputError(f"there is an estimator {name!r} already; choose another name")
-    ESTIMATORS[name] = estimator
+    ESTIMATORS[name] = Estimator.of(name, run)
 
 
 def named_estimator(name: str) -> Estimator:
     """The estimator of that name, or a typed error."""
-    if name not in ESTIMATORS:
-        raise InvalidInputError(
-            f"unknown estimator {name!r}; choose one of {', '.join(ESTIMATORS)}, or uhebo.estimate.register yours"
-        )
-    return ESTIMATORS[name]
+    return ESTIMATORS[choice("estimator", name, ESTIMATORS, also=", or uhebo.estimate.register yours")]
 
 
 __all__ = [

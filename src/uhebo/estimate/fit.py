@@ -2,8 +2,9 @@
 
 An estimator is a plain function
 
-    estimator(data, *, kernel, prior, rng, warm=None) -> Fit
+    run(data, *, kernel, prior, rng, warm=None) -> Fit
 
+which may take `starts`, `tolerance` and `block_size` too; `Estimator` is that function with its name and abilities.
 `mle`, `map` and `consistent` differ in the loss only; all climb it with the same multi-start search. The ladder of that
 search: the warm start, fresh starts, and where none of them has a finite likelihood, or there are no data, a fixed
 moderate theta. Each rung taken is in the `Fit`.
@@ -11,10 +12,10 @@ moderate theta. Each rung taken is in the `Fit`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -80,10 +81,50 @@ class Fit:
         return max(posterior.jitter for posterior in self.posteriors)
 
 
-class Estimator(Protocol):
-    """The one calling convention."""
+OPTIONS = ("starts", "tolerance", "block_size")
+"""Arguments of an estimator beside those that every one has: fresh starts of its climb, nats it may stop short of the
+maximum, and pairs in a block of a composite likelihood."""
 
-    def __call__(self, data: Data, *, kernel: KernelName, prior: Prior, rng: Rng, warm: Theta | None = None) -> Fit: ...
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way from data to theta: its name, the function, and which of `OPTIONS` that takes."""
+
+    name: str
+    run: Callable[..., Fit]
+    takes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, run: Callable[..., Fit]) -> Estimator:
+        """With the abilities that the signature of `run` shows."""
+        parameters = inspect.signature(run).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return cls(name, run, frozenset(OPTIONS))
+        return cls(name, run, frozenset(OPTIONS) & parameters.keys())
+
+    @property
+    def climbs(self) -> bool:
+        """Whether it climbs a loss from given starts to a given tolerance."""
+        return {"starts", "tolerance"} <= self.takes
+
+    def __call__(
+        self,
+        data: Data,
+        *,
+        kernel: KernelName = "matern52",
+        prior: Prior | str = "paper",
+        rng: Rng,
+        warm: Theta | None = None,
+        starts: int | None = None,
+        tolerance: float | None = None,
+        block_size: int | None = None,
+    ) -> Fit:
+        """Run it; an option that it does not take is left out, one that is None is left to its own default."""
+        given = {"starts": starts, "tolerance": tolerance, "block_size": block_size}
+        options = {name: value for name, value in given.items() if value is not None and name in self.takes}
+        prior = named_prior(prior, data.dimension)
+        fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
+        return fit if fit.estimator == self.name else replace(fit, estimator=self.name)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
 from uhebo.types import Array, Rng
 
@@ -52,7 +53,7 @@ class Exp3:
     @classmethod
     def start(cls, arms: int, gamma: float) -> Exp3:
         """Before the first round: every weight is 1."""
-        return cls((0.0,) * _checked_arms(arms), float(gamma))
+        return cls((0.0,) * integer("arms", arms, 1), float(gamma))
 
     @property
     def arms(self) -> int:
@@ -95,7 +96,7 @@ def gamma_for_horizon(rounds: float, arms: int) -> float:
     No rounds at all give 1, the limit. One arm gives 1 too: the formula says 0, there is nothing to explore, and any
     gamma pulls that arm.
     """
-    arms = _checked_arms(arms)
+    arms = integer("arms", arms, 1)
     if not (math.isfinite(rounds) and rounds >= 0):
         raise InvalidInputError(f"the horizon is {rounds} rounds, expected a finite number >= 0; None where unknown")
     if rounds == 0 or arms == 1:
@@ -173,16 +174,10 @@ def regret_bound(rounds: float, arms: int, gamma: float, best_gain: float | None
 
     G_max is `best_gain`, the total reward of the best single arm; unknown, it is bounded by the number of rounds.
     """
-    arms = _checked_arms(arms)
+    arms = integer("arms", arms, 1)
     if not 0.0 < gamma <= 1.0:
         raise InvalidInputError(f"gamma is {gamma}, expected 0 < gamma <= 1; gamma_for_horizon gives one")
     gain = float(rounds) if best_gain is None else float(best_gain)
     if not 0.0 <= gain <= rounds:
         raise InvalidInputError(f"best_gain is {gain} in {rounds} rounds, expected rewards in [0, 1]; scale them first")
     return (math.e - 1.0) * gamma * gain + arms * math.log(arms) / gamma
-
-
-def _checked_arms(arms: int) -> int:
-    if isinstance(arms, bool) or not isinstance(arms, (int, np.integer)) or arms < 1:
-        raise InvalidInputError(f"arms is {arms!r}, expected a whole number of arms, at least 1")
-    return int(arms)

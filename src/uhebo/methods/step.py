@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from uhebo.acquire import (
     with_pending,
 )
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, kept_theta, named_estimator
+from uhebo.estimate import BLOCK_SIZE, Fit, kept_theta, named_estimator
 from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
 from uhebo.methods.bandit import Clip
 from uhebo.methods.theory import beta_schedule
@@ -34,8 +33,6 @@ from uhebo.types import Array, Rng
 PAPER_ACQUISITION, PAPER_PRIOR = "ucb", "paper"
 EXACT_POINTS = 100
 """Above this many observations the consistent loss goes in blocks, unless exact=True."""
-CLIMBERS = frozenset({"mle", "map", "consistent", "thinned"})
-"""Estimators that climb a loss from `starts` to a `tolerance`; others have the arguments of the protocol alone."""
 LEADERS = 4
 MOST_UNDECIDED = 8
 """Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
@@ -120,24 +117,24 @@ class Step:
     def fit(self, estimator: str) -> Fit:
         """Estimate theta on D_{t-1}: from the last theta this estimator gave, and from fresh starts."""
         data, settings, rng = self.history.data, self.settings, self.rng("fit")
-        warm = self._last_theta(estimator)
+        run, warm, sample = named_estimator(estimator), self._last_theta(estimator), data
         fresh = len(data) <= SMALL or self.slot.pair % REFIT_PERIOD == 0
-        options: dict[str, Any] = {}
-        if estimator in CLIMBERS:
-            options["tolerance"] = TOLERANCE
-            if warm is not None:
-                options["starts"] = WARM_FRESH_STARTS if fresh else 0
         prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
-        sample = data
-        if len(data) > LARGE and estimator in CLIMBERS and not settings.exact:
+        if len(data) > LARGE and run.climbs and not settings.exact:
             if warm is None:
                 sample = data.subset(rng.choice(len(data), LARGE, replace=False))
             elif self.slot.pair % (2 * len(data) // LARGE) != 0:
                 return kept_theta(estimator, data, settings.kernel, prior, warm)
-        run = named_estimator(estimator)
-        if estimator == "consistent" and len(data) > EXACT_POINTS and not settings.exact:
-            run = partial(consistent_estimate, block_size=BLOCK_SIZE)
-        fit = run(sample, kernel=settings.kernel, prior=prior, rng=rng, warm=warm, **options)
+        fit = run(
+            sample,
+            kernel=settings.kernel,
+            prior=prior,
+            rng=rng,
+            warm=warm,
+            starts=None if warm is None else WARM_FRESH_STARTS if fresh else 0,
+            tolerance=TOLERANCE,
+            block_size=BLOCK_SIZE if len(data) > EXACT_POINTS and not settings.exact else None,
+        )
         return fit if sample is data else replace(fit, data=data)
 
     def model(self, estimator: str, **tags: Any) -> Proposal:

@@ -1,0 +1,58 @@
+"""Checks of arguments: the value in its plain Python type, or an error that says what was given and what was expected.
+
+NumPy's numbers are numbers; True and False are not. `also` ends the sentence with what else the caller accepts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from uhebo.errors import InvalidInputError
+
+T = TypeVar("T")
+LARGEST = sys.float_info.max
+
+
+def integer(name: str, value: Any, least: int, most: int | None = None, *, also: str = "") -> int:
+    """An integer that is at least `least` and at most `most`."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if whole and least <= value and (most is None or value <= most):
+        return int(value)
+    limit = f">= {least}" if most is None else f"from {least} to {most}"
+    raise InvalidInputError(f"{name} is {value!r}; expected an integer {limit}{also}")
+
+
+def optional_integer(name: str, value: Any, least: int, *, also: str = "") -> int | None:
+    """The same, or None."""
+    return None if value is None else integer(name, value, least, also=f", or None{also}")
+
+
+def number(
+    name: str,
+    value: Any,
+    least: float = -math.inf,
+    most: float = math.inf,
+    *,
+    above: float = -math.inf,
+    also: str = "",
+) -> float:
+    """A finite number that is at least `least`, more than `above` and at most `most`."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if real and max(least, -LARGEST) <= value <= min(most, LARGEST) and value > above:
+        return float(value)
+    limits = [f">= {least:g}"] * (least > -math.inf) + [f"> {above:g}"] * (above > -math.inf)
+    limits += [f"<= {most:g}"] * (most < math.inf)
+    raise InvalidInputError(f"{name} is {value!r}; expected a finite number {' and '.join(limits)}".rstrip() + also)
+
+
+def choice(kind: str, value: T, options: Iterable[T], *, also: str = "") -> T:
+    """One of `options`, such as the names in a table."""
+    known = tuple(options)
+    if value not in known:
+        raise InvalidInputError(f"unknown {kind} {value!r}; choose one of {', '.join(map(str, known))}{also}")
+    return value
