@@ -7,6 +7,7 @@ from uhebo.gp.likelihood import LogMarginalLikelihood, LogPosterior
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import PRIORS, Prior, named_prior
 from uhebo.gp.theta import Theta
+from uhebo.gp.warp import Warp
 
 __all__ = [
     "KERNELS",
@@ -19,5 +20,6 @@ __all__ = [
     "Posterior",
     "Prior",
     "Theta",
+    "Warp",
     "named_prior",
 ]
