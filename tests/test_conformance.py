@@ -25,8 +25,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, PRIORS
 from uhebo.methods import Proposal, Step
-from uhebo.optuna_.sampler import ATTRIBUTE_LIMIT
-from uhebo.optuna_.trial_log import ATTRIBUTE
+from uhebo.optuna_.trial_log import ATTRIBUTE, ATTRIBUTE_LIMIT
 
 TRIALS = 30
 OWN_METHODS = tuple(METHODS)

@@ -21,6 +21,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.numerics.process_wide import ProcessWide, Undo
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
 from uhebo.surrogate import Surrogate
@@ -253,7 +254,7 @@ def _run(
 
     def objective(trial: OptunaTrial) -> float:
         started.add(trial.number)
-        params = {name: trial._suggest(name, distribution) for name, distribution in distributions.items()}
+        params = {name: suggest(trial, name, distribution) for name, distribution in distributions.items()}
         return _checked_value(fn(**params), trial.number)
 
     bar = sys.stderr.isatty() if progress is None else progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -164,6 +165,8 @@ def _duration(seconds: float) -> str:
 
 def description(study: Study, place: Place) -> dict[str, Any]:
     """A study for JSON."""
+    from optuna.distributions import distribution_to_json
+
     from uhebo.cli.records import STATES
     from uhebo.cli.settings import ATTRIBUTE, kept_in
     from uhebo.workers.progress import progress
@@ -179,7 +182,8 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "direction": study.direction.name.lower(),
         "settings": kept.sampler if stored is None else stored["sampler"],
         "parameters": {
-            name: {"type": type(d).__name__.removesuffix("Distribution").lower(), **d._asdict()}
+            name: {"type": type(d).__name__.removesuffix("Distribution").lower()}
+            | json.loads(distribution_to_json(d))["attributes"]
             for name, d in kept.space.items()
         },
         "trials": {state: states.count(state) for state in dict.fromkeys(states)},

@@ -71,7 +71,8 @@ def read_case(study: Study, rng: Rng) -> Case:
     y = np.array([trial.y for trial in usable], dtype=np.float64)
     kept = _kept(y, rng)
     rows = np.array([usable[i].x for i in kept], dtype=np.float64).reshape(len(kept), space.domain.dimension)
-    states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
+    trials = study.get_trials(deepcopy=False)
+    states = Counter(trial.state for trial in trials)
     sampler = study.sampler
     return Case(
         space=space,
@@ -88,7 +89,7 @@ def read_case(study: Study, rng: Rng) -> Case:
             running=states[TrialState.RUNNING] + states[TrialState.WAITING],
             usable=len(usable),
             used=len(kept),
-            infinite=infinite_values(study)[0] if len(usable) else 0,
+            infinite=infinite_values(trials)[0] if len(usable) else 0,
         ),
         conditional=shared.conditional,
     )

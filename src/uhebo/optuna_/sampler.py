@@ -1,4 +1,4 @@
-"""`UHESampler`: an Optuna study on one side, a strategy on the other, and only translation in between.
+"""`UHESampler`: for each trial of an Optuna study, the log as a `Step`, a method's proposal, and its tags.
 
 What the sampler remembers lives in the study: each trial of ours carries one system attribute, `uhebo:step`, with
 
@@ -7,27 +7,25 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
     g, deviation, beta, rewards                        what single methods need of their own past
-    claim      the point, in few characters, while it is not stored yet: no two workers take the same
+    claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import math
 import secrets
-import time
 import zlib
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from uhebo.acquire import check_acquisition
 from uhebo.errors import InvalidInputError
@@ -37,18 +35,14 @@ from uhebo.methods import Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.trial_log import ATTRIBUTE, infinite_values, read_history, refuse_several_objectives, shared_space
+from uhebo.optuna_ import claims
+from uhebo.optuna_.trial_log import infinite_values, read_history, refuse_several_objectives, shared_space, write_tags
 from uhebo.space import SearchSpace
 
 logger = logging.getLogger("uhebo")
 
-ATTRIBUTE_LIMIT = 2000
-"""Characters; SQL storages take about this many in one system attribute."""
 INITIAL_PER_DIMENSION = 3
-RECONSIDERED = 5
-"""So often a suggestion is made anew because another worker took the point while it was worked out."""
-LOOKS, LOOK_S = 25, 0.02
-"""So often, and so long, two workers that claim the same point wait for each other."""
+"""Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
 
 
 class UHESampler(BaseSampler):
@@ -122,10 +116,7 @@ class UHESampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
-        # Optuna forgets the trials it has read when a trial begins, but samples at its first parameter: others that
-        # began in between have points by now.
-        study._thread_local.cached_all_trials = None
-        space = shared_space(_snapshot(study))
+        space = shared_space(study)
         if space.conditional:
             self._say_once(
                 "conditional",
@@ -140,62 +131,42 @@ class UHESampler(BaseSampler):
         refuse_several_objectives(study)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
-                self._record(study, trial, {"role": "initial", "t": 0})
+                write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
         space = SearchSpace.of(search_space)
         if not space.names:
             return space.decode([])
         if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
-        self._say_what_is_odd(study)
         step = self._step(study, trial, space)
         if step.slot.initial and not (self._settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
-            self._record(study, trial, {"role": "initial", "t": 0})
+            write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
-        return self._claimed_point(study, trial, space, step)
+        return self._claimed_point(study, trial, step)
 
-    def _claimed_point(self, study: Study, trial: FrozenTrial, space: SearchSpace, step: Step) -> dict[str, Any]:
-        """A point that no other worker is about to take: written down first, then looked for among the others'."""
-        slot = step.slot
-        for attempt in range(RECONSIDERED + 1):
+    def _claimed_point(self, study: Study, trial: FrozenTrial, step: Step) -> dict[str, Any]:
+        """A point that no other worker has taken or is about to take."""
+        slot, space = step.slot, step.history.space
+        # A trial whose parameters the user fixed in part is data and nothing else: no tags, hence no claim.
+        tagged = "fixed_params" not in trial.system_attrs
+        for left in reversed(range(claims.MAX_PROPOSALS)):
             proposal = step.random(role="initial") if slot.initial else self._propose(step)
             params = space.decode(proposal.x)
             tags = {**proposal.tags, "t": slot.t, "n": len(step.history.finished)}
-            fixed = "fixed_params" in trial.system_attrs  # in part by the user: data and nothing else, hence no tags
-            if not fixed:
-                self._record(study, trial, {**tags, "claim": claim_of(params)})
-            if attempt == RECONSIDERED or self._keeps(study, trial, step, params, None if fixed else tags):
+            if tagged:
+                write_tags(study, trial, {**tags, "claim": claims.claim_of(params)})
+            withdraw = partial(write_tags, study, trial, tags) if tagged else None
+            if not left or claims.is_won(study, trial, step.history, params, withdraw):
                 break
-            study._thread_local.cached_all_trials = None
             step = replace(self._step(study, trial, space), slot=slot)
         return params
 
-    def _keeps(
-        self, study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any], tags: Mapping[str, Any] | None
-    ) -> bool:
-        """Whether the point is this trial's to take, of all that may have come to it at the same moment.
-
-        Each worker writes its claim before it looks, so of two with the same point at least one sees the other. Who
-        sees a point that is stored already yields. One that is stored in part (parameters are stored one by one) is
-        waited for: until it is whole, it does not count as taken and would be proposed again. Of two claims the higher
-        number withdraws; the lower waits until it has, or yields too if the other had looked too early to know.
-        """
-        withdrawn = False
-        for _ in range(LOOKS):
-            rivals = _rivals(study, trial, step, params)
-            if not rivals:
-                return not withdrawn
-            if any(params.keys() <= rival.params.keys() for rival in rivals):
-                return False
-            if not withdrawn and tags is not None and min(rival.number for rival in rivals) < trial.number:
-                self._record(study, trial, tags)
-                withdrawn = True
-            time.sleep(LOOK_S)
-        return False
-
     def _step(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Step:
-        history = read_history(_snapshot(study), space, self._n_initial(space), leave_out=trial.number)
+        """The log as one read finds it: other workers go on meanwhile."""
+        trials = study.get_trials(deepcopy=False)
+        self._say_what_is_odd(trials)
+        history = read_history(study, space, self._n_initial(space), leave_out=trial.number, trials=trials)
         return Step(history, self._settings_for(space), history.next_slot(trial.number))
 
     @single_threaded
@@ -223,66 +194,17 @@ class UHESampler(BaseSampler):
             return self._n_startup_trials
         return INITIAL_PER_DIMENSION * space.domain.dimension
 
-    def _say_what_is_odd(self, study: Study) -> None:
-        infinite, finite = infinite_values(_snapshot(study))
+    def _say_what_is_odd(self, trials: Sequence[FrozenTrial]) -> None:
+        infinite, finite = infinite_values(trials)
         if infinite and finite:
             self._say_once("infinite", "infinite objective values are taken as the worst or best finite value seen")
         elif infinite:
             self._say_once("no finite value", "no trial has a finite value yet: suggestions are random until one has")
 
-    def _record(self, study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> None:
-        record = dict(tags)
-        if len(json.dumps(record)) > ATTRIBUTE_LIMIT:
-            # Only theta grows with the dimension. Without it the next fit has no warm start, and that is all.
-            record.pop("theta", None)
-            record["theta_dropped"] = True
-        study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, record)
-
     def _say_once(self, key: str, message: str) -> None:
         if key not in self._said:
             self._said.add(key)
             logger.warning(message)
-
-
-def _snapshot(study: Study) -> Study:
-    """The study with its trials as they were when this suggestion began: one read of the database, and one log."""
-    trials = study._get_trials(deepcopy=False, use_cache=True)
-    return cast(Study, _Snapshot(study, trials))
-
-
-@dataclass(frozen=True)
-class _Snapshot:
-    study: Study
-    trials: list[FrozenTrial]
-
-    def get_trials(self, deepcopy: bool = True, states: Container[TrialState] | None = None) -> list[FrozenTrial]:  # noqa: ARG002
-        return [trial for trial in self.trials if states is None or trial.state in states]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.study, name)
-
-
-def claim_of(params: Mapping[str, Any]) -> str:
-    """A point in few characters: equal points, equal text."""
-    return hashlib.sha256(json.dumps(params, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def _rivals(study: Study, trial: FrozenTrial, step: Step, params: Mapping[str, Any]) -> list[FrozenTrial]:
-    """Trials that had no point yet when the step was read and now have this one (or a part of it), or claim it."""
-    settled = {t.number for t in step.history.trials if t.x is not None or t.state != "running"} | {trial.number}
-    claim = claim_of(params)
-    found = []
-    for other in study.get_trials(deepcopy=False):
-        if other.number in settled:
-            continue
-        tags = other.system_attrs.get(ATTRIBUTE)
-        if other.params:
-            same = all(params.get(name, value) == value for name, value in other.params.items())
-        else:
-            running = other.state == TrialState.RUNNING
-            same = running and isinstance(tags, Mapping) and tags.get("claim") == claim
-        found += [other] * same
-    return found
 
 
 def _checked_count(name: str, value: int | None, least: int) -> int | None:

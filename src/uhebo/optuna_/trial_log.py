@@ -1,12 +1,14 @@
-"""An Optuna study read as a search space and a `History`: the only place that knows both."""
+"""An Optuna study read as a search space and a `History`, and the tags of a suggestion written into it."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from weakref import WeakSet
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
@@ -16,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.belief.history import State
 from uhebo.errors import InvalidInputError
 from uhebo.methods import History, Trial
+from uhebo.optuna_.private import set_system_attribute, storage_of
 from uhebo.optuna_.tags import checked_tags
 from uhebo.space import SearchSpace
 
@@ -25,8 +28,10 @@ ATTRIBUTE = "uhebo:step"
 """The system attribute each trial of ours carries; `uhebo.optuna_.sampler` says what is in it."""
 FAILURE = "uhebo:failure"
 """User attribute of a failed trial: why."""
-_said: WeakSet[BaseStorage] = WeakSet()
-"""Storages whose damaged tags have been spoken of: once is enough."""
+ATTRIBUTE_LIMIT = 2000
+"""Characters; SQL storages take about this many in one system attribute."""
+_said: WeakKeyDictionary[BaseStorage, set[str]] = WeakKeyDictionary()
+"""What has been warned of, per storage."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +66,22 @@ def shared_space(study: Study) -> SharedSpace:
     return SharedSpace(varying, tuple(sorted(every - shared)))
 
 
-def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out: int | None = None) -> History:
-    """All trials but number `leave_out`, as the strategies see them.
+def read_history(
+    study: Study,
+    space: SearchSpace,
+    n_initial: int,
+    *,
+    leave_out: int | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> History:
+    """All trials but number `leave_out`, as the strategies see them; `trials` if they have been read already.
 
     A trial whose parameters are not all in the space (its range was changed since, or it has other parameters) keeps
     its place in the schedule and is no data. Points that the user enqueued or added are data and nothing else. Tags
     that are not what their name says (a study is open to others) are dropped, and that is said once.
     """
-    trials = [t for t in study.get_trials(deepcopy=False) if t.number != leave_out and t.state != TrialState.WAITING]
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
     encoded, inside = space.encode_inside([trial.params for trial in trials])
     rows = iter(encoded)
     read, damaged = [], []
@@ -85,13 +98,32 @@ def read_history(study: Study, space: SearchSpace, n_initial: int, *, leave_out:
 
 
 def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
-    if damaged and study._storage not in _said:
-        _said.add(study._storage)
+    if damaged:
         number, names = damaged[0]
-        logger.warning(
+        warn_once(
+            study,
+            "damaged tags",
             f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
-            f"{len(damaged)} such in all: what can not be used is left out, the values stay data"
+            f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
         )
+
+
+def warn_once(study: Study, topic: str, message: str) -> None:
+    """Log a warning, once per storage and topic: a log is read again and again."""
+    said = _said.setdefault(storage_of(study), set())
+    if topic not in said:
+        said.add(topic)
+        logger.warning(message)
+
+
+def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> None:
+    """Keep with the trial how it was proposed."""
+    record = dict(tags)
+    if len(json.dumps(record)) > ATTRIBUTE_LIMIT:
+        # Only theta grows with the dimension. Without it the next fit has no warm start, and that is all.
+        record.pop("theta", None)
+        record["theta_dropped"] = True
+    set_system_attribute(study, trial, ATTRIBUTE, record)
 
 
 def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float | None]:
@@ -108,8 +140,8 @@ def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float |
     return [None if value is None or math.isnan(value) else min(max(value, low), high) for value in values]
 
 
-def infinite_values(study: Study) -> tuple[int, int]:
+def infinite_values(trials: Iterable[FrozenTrial]) -> tuple[int, int]:
     """How many finished trials have an infinite value, and how many a finite one."""
-    values = [t.value for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if t.value is not None]
+    values = [t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     finite = sum(math.isfinite(value) for value in values)
     return len(values) - finite, finite

@@ -45,9 +45,9 @@ def with_sampler(make: Callable[[], optuna.samplers.BaseSampler], pending: int =
             study.add_trial(optuna.create_trial(params=params, distributions=DISTRIBUTIONS, value=float(value)))
         rng = np.random.default_rng(0)
         for row in rng.random((pending, DIMENSION)):
-            trial = study.ask()
-            for name, value in zip(DISTRIBUTIONS, row, strict=True):
-                study._storage.set_trial_param(trial._trial_id, name, float(value), DISTRIBUTIONS[name])
+            params = dict(zip(DISTRIBUTIONS, map(float, row), strict=True))
+            running = optuna.trial.TrialState.RUNNING
+            study.add_trial(optuna.create_trial(params=params, distributions=DISTRIBUTIONS, state=running))
         seconds = []
         for _ in range(repeats):
             start = time.process_time()
