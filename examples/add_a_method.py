@@ -15,7 +15,7 @@ import numpy as np
 import uhebo
 from uhebo import estimate
 from uhebo.estimate import Fit, map_estimate
-from uhebo.gp import Data, KernelName, Prior, Theta
+from uhebo.gp import Data, Kernel, Prior, Theta
 from uhebo.methods import Proposal, Step
 from uhebo.types import Rng
 from uhebo_experiments import problem
@@ -24,7 +24,7 @@ from uhebo_experiments import problem
 # An estimator: (data, *, kernel, prior, rng, warm) -> Fit. This one fits half of the data, drawn at random, several
 # times over and keeps the lengthscales in the middle: one crowd of points near the optimum does not decide them.
 def median_of_halves(
-    data: Data, *, kernel: KernelName, prior: Prior, rng: Rng, warm: Theta | None = None, rounds: int = 5
+    data: Data, *, kernel: Kernel, prior: Prior, rng: Rng, warm: Theta | None = None, rounds: int = 5
 ) -> Fit:
     thetas = []
     for _ in range(rounds):

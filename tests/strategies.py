@@ -23,7 +23,7 @@ from uhebo.acquire import Search, maximise, maximise_sample, surface, with_pendi
 from uhebo.acquire.maximise import ENUMERATED
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
-from uhebo.gp import KERNELS, Data, KernelName, Theta, named_prior
+from uhebo.gp import KERNELS, Data, Theta, named_prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
@@ -54,7 +54,7 @@ class DataSet:
     data: Data
     estimator: str
     prior: str
-    kernel: KernelName
+    kernel: str
     acquisition: str
     warm: Theta | None
     pending: Array
@@ -111,7 +111,7 @@ def data_sets(draw: st.DrawFn) -> DataSet:
         Data.of(X, y, space.domain),
         str(rng.choice(ESTIMATOR_NAMES)),
         str(rng.choice(PRIORS)),
-        KERNELS[int(rng.integers(len(KERNELS)))],
+        list(KERNELS)[int(rng.integers(len(KERNELS)))],
         str(rng.choice(acquisitions)),
         Theta.from_log(warm * rng.standard_normal(count + 2)) if warm else None,
         space.snap(space.domain.uniform(rng, int(rng.choice([0, 0, 0, 1, 3])))),

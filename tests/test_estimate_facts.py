@@ -6,7 +6,7 @@ import numpy as np
 
 from uhebo.estimate import ESTIMATORS
 from uhebo.gp import Data, Domain, named_prior
-from uhebo.gp.kernels import shape, squared_distance
+from uhebo.gp.kernels import KERNELS, squared_distance
 from uhebo.types import Array
 
 SEEDS = 16
@@ -17,7 +17,7 @@ def known_gp(n: int, noise: float, seed: int) -> Data:
     """Observations at uniform points in one dimension, kept in the units of the truth."""
     rng = np.random.default_rng([seed, n])
     X = rng.random((n, 1))
-    covariance = shape("matern52", squared_distance(X, X, np.array([ELL]), Domain.cube(1))) + noise * np.eye(n)
+    covariance = KERNELS["matern52"].value(squared_distance(X, X, np.array([ELL]), Domain.cube(1))) + noise * np.eye(n)
     return Data(X, np.linalg.cholesky(covariance) @ rng.standard_normal(n), Domain.cube(1), 0.0, 1.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,24 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+import uhebo
 from tests.conftest import require
+from uhebo.estimate import map_estimate
 from uhebo.gp import (
     KERNELS,
     Data,
     Domain,
-    KernelName,
+    Kernel,
     LogMarginalLikelihood,
     LogPosterior,
     Posterior,
     Theta,
     named_prior,
 )
-from uhebo.gp.kernels import shape, squared_distance
+from uhebo.gp.kernels import squared_distance
 from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.gp.priors import PRIORS
+from uhebo.methods.theory import information_gain_growth
 from uhebo.types import Array
 
 SIZES = (BATCH_SIZE // 2, 2 * BATCH_SIZE + 11)
@@ -37,11 +41,11 @@ def made_up(domain: Domain, n: int, seed: int = 0) -> Data:
     return Data.of(X, np.sin(5 * X[:, 0]) + X[:, -1] + 0.1 * rng.standard_normal(n), domain)
 
 
-def likelihood(data: Data, kernel: KernelName) -> LogMarginalLikelihood:
+def likelihood(data: Data, kernel: str) -> LogMarginalLikelihood:
     return LogMarginalLikelihood([(data.X, data.y)], kernel, data.domain)
 
 
-def sklearn_model(kernel: KernelName, theta: Theta) -> Any:
+def sklearn_model(kernel: str, theta: Theta) -> Any:
     stationary = RBF(theta.ell) if kernel == "se" else Matern(theta.ell, nu=2.5 if kernel == "matern52" else 1.5)
     return GaussianProcessRegressor(
         ConstantKernel(theta.v) * stationary + WhiteKernel(theta.s2), alpha=0, optimizer=None
@@ -50,7 +54,7 @@ def sklearn_model(kernel: KernelName, theta: Theta) -> Any:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n", SIZES)
-def test_agrees_with_scikit_learn(kernel: KernelName, n: int) -> None:
+def test_agrees_with_scikit_learn(kernel: str, n: int) -> None:
     data = made_up(Domain.cube(3), n)
     theta = Theta.of([0.3, 0.8, 1.7], 1.3, 0.02)
     oracle = sklearn_model(kernel, theta).fit(data.X, data.y)
@@ -70,7 +74,7 @@ def test_agrees_with_scikit_learn(kernel: KernelName, n: int) -> None:
 @pytest.mark.gpytorch
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n", SIZES)
-def test_agrees_with_gpytorch(kernel: KernelName, n: int) -> None:
+def test_agrees_with_gpytorch(kernel: str, n: int) -> None:
     torch = require("torch", "pip install torch==2.13.0")
     gpytorch = require("gpytorch", "pip install 'uhebo[botorch]'")
     data = made_up(Domain.cube(3), n)
@@ -116,7 +120,7 @@ def central_difference(function: Any, point: Array, step: float = 1e-5) -> Array
 @pytest.mark.parametrize("prior", list(PRIORS))
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("domain", [Domain.cube(4), MIXED], ids=["numeric", "mixed"])
-def test_log_posterior_gradient(kernel: KernelName, prior: str, n: int, domain: Domain) -> None:
+def test_log_posterior_gradient(kernel: str, prior: str, n: int, domain: Domain) -> None:
     data = made_up(domain, n)
     target = LogPosterior(likelihood(data, kernel), named_prior(prior, 4))
     point = np.log([0.3, 0.9, 0.5, 2.0, 1.3, 0.02])
@@ -143,9 +147,9 @@ def test_fisher_information_is_the_mean_curvature() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((25, 2))
     theta = np.log([0.4, 0.7, 1.2, 0.1])
-    covariance = 1.2 * shape("matern52", squared_distance(X, X, np.array([0.4, 0.7]), Domain.cube(2))) + 0.1 * np.eye(
-        25
-    )
+    covariance = 1.2 * KERNELS["matern52"].value(
+        squared_distance(X, X, np.array([0.4, 0.7]), Domain.cube(2))
+    ) + 0.1 * np.eye(25)
     scores = [
         LogMarginalLikelihood([(X, y)], "matern52", Domain.cube(2))(theta[None])[1][0]
         for y in rng.multivariate_normal(np.zeros(25), covariance, 4000)
@@ -155,7 +159,7 @@ def test_fisher_information_is_the_mean_curvature() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_posterior_gradients_in_x(kernel: KernelName) -> None:
+def test_posterior_gradients_in_x(kernel: str) -> None:
     for domain in (Domain.cube(4), MIXED):
         posterior = Posterior.of(made_up(domain, 30), Theta.of([0.3, 0.9, 0.5, 2.0], 1.3, 0.02), kernel)
         for point in domain.uniform(np.random.default_rng(2), 4):
@@ -194,3 +198,50 @@ def test_joint_samples_have_the_posterior_moments() -> None:
     np.testing.assert_allclose(samples.mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(np.cov(samples.T), posterior.covariance(query), atol=0.03)
     np.testing.assert_allclose(np.diag(posterior.covariance(query)), variance, atol=1e-9)
+
+
+def rational_quadratic(r2: Array, exp: Any = np.exp) -> Array:  # noqa: ARG001
+    """(1 + r2/4)^-2, a mixture of squared exponentials."""
+    return np.asarray((1.0 + 0.25 * r2) ** -2.0)
+
+
+def rational_quadratic_and_slope(r2: Array) -> tuple[Array, Array]:
+    inner = 1.0 + 0.25 * r2
+    return inner**-2.0, -0.5 * inner**-3.0
+
+
+RATIONAL = Kernel("rational", rational_quadratic, rational_quadratic_and_slope, smoothness=math.inf)
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), RATIONAL], ids=str)
+def test_the_slope_of_a_kernel_is_its_derivative(kernel: Kernel) -> None:
+    r2, step = np.linspace(1e-3, 30.0, 50), 1e-6
+    value, slope = kernel.value_and_slope(r2.copy())
+    np.testing.assert_allclose(value, kernel.value(r2), rtol=1e-12)
+    np.testing.assert_allclose(
+        slope, (kernel.value(r2 + step) - kernel.value(r2 - step)) / (2 * step), rtol=1e-4, atol=1e-9
+    )
+    at_zero = kernel.value_and_slope(np.zeros(1))
+    assert at_zero[0][0] == 1.0
+    assert np.isfinite(at_zero[1]).all()
+
+
+def test_a_new_kernel_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fits, predicts, suggests and has a bound on its regret, by its name or as a value."""
+    monkeypatch.setitem(KERNELS, "rational", RATIONAL)
+    for n in SIZES:
+        test_log_posterior_gradient("rational", "paper", n, MIXED)
+    test_posterior_gradients_in_x("rational")
+    data = made_up(Domain.cube(2), 20)
+    by_name, by_value = (
+        map_estimate(data, kernel=kernel, rng=np.random.default_rng(0)) for kernel in ("rational", RATIONAL)
+    )
+    assert by_name.kernel is RATIONAL
+    assert by_name.converged
+    np.testing.assert_array_equal(by_name.theta.to_log(), by_value.theta.to_log())
+    assert information_gain_growth(100, 2, "rational") == information_gain_growth(100, 2, "se")
+    found = [
+        uhebo.minimize(lambda x: (x - 0.3) ** 2, {"x": (0.0, 1.0)}, 12, seed=0, kernel=kernel).best_params
+        for kernel in ("rational", RATIONAL)
+    ]
+    assert found[0] == found[1]

@@ -11,7 +11,7 @@ from optuna.study import Study, StudyDirection
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, map_estimate
-from uhebo.gp import KernelName, Prior
+from uhebo.gp import Kernel, Prior
 from uhebo.optuna_.trial_log import read_history, shared_space
 from uhebo.space import SearchSpace
 from uhebo.types import Array
@@ -28,7 +28,7 @@ class Surrogate:
     sign: float
 
     @classmethod
-    def of(cls, study: Study, *, prior: str | Prior = "dim-scaled", kernel: KernelName = "matern52") -> Surrogate:
+    def of(cls, study: Study, *, prior: str | Prior = "dim-scaled", kernel: str | Kernel = "matern52") -> Surrogate:
         """Fit to all finished trials; parameters that only some trials have are not modelled."""
         space = SearchSpace.of(shared_space(study).distributions)
         history = read_history(study, space, 0)

@@ -131,7 +131,7 @@ def compare_estimators(case: Case, fit: Fit, rng: Rng, hmc: bool) -> tuple[Hyper
             effective_sample_size=size,
             hmc_points=len(sampled),
             prior=case.prior.name,
-            kernel=case.kernel,
+            kernel=case.kernel.name,
             jitter=fit.jitter,
             fallback=fit.fallback,
         ),

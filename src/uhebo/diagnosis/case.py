@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from optuna.study import Study, StudyDirection
 from optuna.trial import TrialState
 
-from uhebo.gp import Data, KernelName, Prior, named_prior
+from uhebo.gp import Data, Kernel, Prior, named_prior
+from uhebo.gp.kernels import MATERN52
 from uhebo.gp.priors import LogNormal
 from uhebo.methods import History
 from uhebo.optuna_.sampler import UHESampler
@@ -48,7 +49,7 @@ class Case:
     data: Data
     numbers: NDArray[np.intp]
     sign: float
-    kernel: KernelName
+    kernel: Kernel
     prior: Prior
     trials: Trials
     conditional: tuple[str, ...]
@@ -80,7 +81,7 @@ def read_case(study: Study, rng: Rng) -> Case:
         data=Data.of(rows, y[kept], space.domain),
         numbers=np.array([usable[i].number for i in kept], dtype=np.intp),
         sign=1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0,
-        kernel=sampler.settings.kernel if isinstance(sampler, UHESampler) else "matern52",
+        kernel=sampler.settings.kernel if isinstance(sampler, UHESampler) else MATERN52,
         prior=open_noise_prior(space.domain.dimension),
         trials=Trials(
             total=sum(states.values()),

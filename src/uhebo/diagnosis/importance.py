@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from uhebo.gp import Posterior
 from uhebo.gp.domain import Domain
-from uhebo.gp.kernels import shape, squared_distance
+from uhebo.gp.kernels import squared_distance
 from uhebo.types import Array, Rng
 
 LOG2_POINTS = 10
@@ -92,7 +92,7 @@ def mean_at(posterior: Posterior, rows: Array) -> Array:
     parts = []
     for start in range(0, len(rows), CHUNK):
         r2 = squared_distance(rows[start : start + CHUNK], data.X, theta.ell, data.domain)
-        parts.append(theta.v * shape(posterior.kernel, r2) @ posterior.alpha)
+        parts.append(theta.v * posterior.kernel.value(r2) @ posterior.alpha)
     return np.concatenate(parts)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.fit import FRESH_STARTS, STEP_GAIN, Fit, fit_loss
 from uhebo.gp.data import Data
-from uhebo.gp.kernels import KernelName, squared_distance
+from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.gp.theta import Theta
 from uhebo.types import Array, Rng
@@ -34,7 +34,7 @@ CHUNK = 512
 def consistent_estimate(
     data: Data,
     *,
-    kernel: KernelName = "matern52",
+    kernel: str | Kernel = MATERN52,
     prior: Prior | str = "paper",
     rng: Rng,
     warm: Theta | None = None,
@@ -66,7 +66,7 @@ def consistent_estimate(
 def thinned_estimate(
     data: Data,
     *,
-    kernel: KernelName = "matern52",
+    kernel: str | Kernel = MATERN52,
     prior: Prior | str = "paper",
     rng: Rng,
     warm: Theta | None = None,

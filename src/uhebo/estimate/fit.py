@@ -21,7 +21,7 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
-from uhebo.gp.kernels import KernelName
+from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import BATCH_SIZE, FAILED, LogMarginalLikelihood, LogPosterior, Objective
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
@@ -49,7 +49,7 @@ class Fit:
     estimator: str
     prior: str
     data: Data
-    kernel: KernelName
+    kernel: Kernel
     thetas: tuple[Theta, ...]
     log_posterior: float
     """Value of the loss that was climbed, at the theta returned (the best one for HMC)."""
@@ -111,7 +111,7 @@ class Estimator:
         self,
         data: Data,
         *,
-        kernel: KernelName = "matern52",
+        kernel: str | Kernel = MATERN52,
         prior: Prior | str = "paper",
         rng: Rng,
         warm: Theta | None = None,
@@ -122,7 +122,7 @@ class Estimator:
         """Run it; an option that it does not take is left out, one that is None is left to its own default."""
         given = {"starts": starts, "tolerance": tolerance, "block_size": block_size}
         options = {name: value for name, value in given.items() if value is not None and name in self.takes}
-        prior = named_prior(prior, data.dimension)
+        kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
         fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
         return fit if fit.estimator == self.name else replace(fit, estimator=self.name)
 
@@ -138,7 +138,7 @@ class Climb:
     fallback: str | None
 
 
-def log_posterior(data: Data, kernel: KernelName, prior: Prior) -> LogPosterior:
+def log_posterior(data: Data, kernel: str | Kernel, prior: Prior) -> LogPosterior:
     """The ordinary loss of `mle` and `map`, to be maximised."""
     return LogPosterior(LogMarginalLikelihood([(data.X, data.y)], kernel, data.domain), prior)
 
@@ -146,7 +146,7 @@ def log_posterior(data: Data, kernel: KernelName, prior: Prior) -> LogPosterior:
 def map_estimate(
     data: Data,
     *,
-    kernel: KernelName = "matern52",
+    kernel: str | Kernel = MATERN52,
     prior: Prior | str = "paper",
     rng: Rng,
     warm: Theta | None = None,
@@ -162,7 +162,7 @@ def map_estimate(
 def mle_estimate(
     data: Data,
     *,
-    kernel: KernelName = "matern52",
+    kernel: str | Kernel = MATERN52,
     prior: Prior | str = "flat",
     rng: Rng,
     warm: Theta | None = None,
@@ -183,7 +183,7 @@ def fit_loss(
     X: Array,
     y: Array,
     *,
-    kernel: KernelName,
+    kernel: str | Kernel,
     prior: Prior | str,
     rng: Rng,
     warm: Theta | None,
@@ -203,7 +203,7 @@ def fit_loss(
         raise InvalidInputError(f"warm has {len(warm.ell)} lengthscales, the data have {data.dimension} columns")
     if block_size is not None and block_size < 1:
         raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
-    prior = named_prior(prior, data.dimension)
+    kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
     if not len(data):
         return without_data(name, data, kernel, prior)
     order = rng.permutation(len(y))
@@ -306,14 +306,14 @@ def moderate_theta(low: Array, high: Array) -> Array:
     return np.asarray(np.clip(np.log([FALLBACK_THETA[0]] * (len(low) - 2) + list(FALLBACK_THETA[1:])), low, high))
 
 
-def without_data(name: str, data: Data, kernel: KernelName, prior: Prior) -> Fit:
+def without_data(name: str, data: Data, kernel: Kernel, prior: Prior) -> Fit:
     """What any estimator says before the first observation: the moderate theta, and that nothing was fitted."""
     low, high = prior.bounds(data.dimension)
     theta = Theta.from_log(moderate_theta(low, high))
     return Fit(name, prior.name, data, kernel, (theta,), 0.0, False, 0, 0, 0, fallback="no data")
 
 
-def kept_theta(name: str, data: Data, kernel: KernelName, prior: Prior, theta: Theta) -> Fit:
+def kept_theta(name: str, data: Data, kernel: Kernel, prior: Prior, theta: Theta) -> Fit:
     """The theta of an earlier fit on more data, without a look at the loss."""
     return Fit(name, prior.name, data, kernel, (theta,), float("nan"), True, 0, 0, 0)
 

@@ -15,7 +15,7 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.fit import Fit, log_posterior, map_estimate, without_data
 from uhebo.gp.data import Data
-from uhebo.gp.kernels import KernelName
+from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import Objective
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.gp.theta import Theta
@@ -47,7 +47,7 @@ class Chain:
 def hmc_estimate(
     data: Data,
     *,
-    kernel: KernelName = "matern52",
+    kernel: str | Kernel = MATERN52,
     prior: Prior | str = "paper",
     rng: Rng,
     warm: Theta | None = None,
@@ -58,7 +58,7 @@ def hmc_estimate(
     """`kept` thinned samples of theta after `burn_in` steps; posteriors under each, to average an acquisition over."""
     if burn_in < 0 or kept < 1 or thin < 1:
         raise InvalidInputError(f"burn_in={burn_in}, kept={kept}, thin={thin}: expected burn_in >= 0, kept, thin >= 1")
-    prior = named_prior(prior, data.dimension)
+    kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
     if not len(data):
         return without_data("hmc", data, kernel, prior)
     start = map_estimate(data, kernel=kernel, prior=prior, rng=rng, warm=warm)

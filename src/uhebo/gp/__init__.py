@@ -2,7 +2,7 @@
 
 from uhebo.gp.data import Data
 from uhebo.gp.domain import Domain
-from uhebo.gp.kernels import KERNELS, KernelName
+from uhebo.gp.kernels import KERNELS, Kernel, named_kernel
 from uhebo.gp.likelihood import LogMarginalLikelihood, LogPosterior
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import PRIORS, Prior, named_prior
@@ -14,12 +14,13 @@ __all__ = [
     "PRIORS",
     "Data",
     "Domain",
-    "KernelName",
+    "Kernel",
     "LogMarginalLikelihood",
     "LogPosterior",
     "Posterior",
     "Prior",
     "Theta",
     "Warp",
+    "named_kernel",
     "named_prior",
 ]

@@ -5,33 +5,50 @@ Notation used in all of `gp`:
     X       (n, d) inputs; numeric columns in the unit cube, categorical columns hold codes
     ell     (d,)   lengthscales;  v signal variance;  s2 noise variance
     r2      Σ_i (Δ_i / ell_i)²  with Δ_i the difference, or 0/1 (Hamming) in a categorical column
-    k       v · shape(r2)
-    slope   d shape / d r2; finite at r2 = 0 for every kernel here, so coinciding points need no special case
+    k       v · value(r2)
+    slope   d value / d r2; finite at r2 = 0 for every kernel here, so coinciding points need no special case
+
+A kernel is one `Kernel` record; a new one is one more entry in `KERNELS`.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from uhebo.errors import InvalidInputError
+from uhebo.checks import choice
 from uhebo.gp.domain import Domain
 from uhebo.types import Array
 
-KernelName = Literal["matern52", "matern32", "se"]
-KERNELS: tuple[KernelName, ...] = get_args(KernelName)
 FARTHEST = 100.0
-"""Exponents stop here: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones
-in a Cholesky factorisation, which processors handle a hundred times slower."""
+"""Largest exponent: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in a
+Cholesky factorisation, which processors handle a hundred times slower."""
 
 
-def check_kernel(name: str) -> KernelName:
-    """`name` as a kernel's name, or a typed error."""
-    for kernel in KERNELS:
-        if name == kernel:
-            return kernel
-    raise InvalidInputError(f"unknown kernel {name!r}; choose one of {', '.join(KERNELS)}")
+class Value(Protocol):
+    """The kernel at unit variance, by methods and operators alone: with torch's `exp` it works on tensors too."""
+
+    def __call__(self, r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A stationary kernel as a function of the squared scaled distance r2, at unit variance."""
+
+    name: str
+    value: Value = field(repr=False)
+    value_and_slope: Callable[[Array], tuple[Array, Array]] = field(repr=False)
+    """The same and its derivative in r2, which is overwritten: this is the inner loop of every fit, and its cost is
+    memory traffic."""
+    smoothness: float
+    """nu of the Matérn family: sample paths have fewer derivatives than this; infinite where they have all."""
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
@@ -51,43 +68,14 @@ def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
     return r2
 
 
-def shape(kernel: KernelName, r2: Array) -> Array:
-    """The kernel at unit variance.
-
-    matern52  (1 + s + s²/3) e^{-s},  s = √(5 r2)
-    matern32  (1 + s) e^{-s},         s = √(3 r2)
-    se        e^{-r2/2}
-    """
-    if kernel == "se":
-        return np.exp(-np.minimum(0.5 * r2, FARTHEST))
-    s = np.minimum(np.sqrt((3.0 if kernel == "matern32" else 5.0) * r2), FARTHEST)
-    decay = np.exp(-s)
-    return (1.0 + s) * decay if kernel == "matern32" else (1.0 + s * (1.0 + s / 3.0)) * decay
+def _matern52(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+    """(1 + s + s²/3) e^{-s},  s = √(5 r2)."""
+    s = ((5.0 * r2) ** 0.5).clip(max=FARTHEST)
+    return (1.0 + s * (1.0 + s / 3.0)) * exp(-s)
 
 
-def shape_and_slope(kernel: KernelName, r2: Array) -> tuple[Array, Array]:
-    """The kernel at unit variance and its derivative in r2.
-
-    matern52  slope = -5/6 (1 + s) e^{-s}
-    matern32  slope = -3/2 e^{-s}
-    se        slope = -1/2 e^{-r2/2}
-
-    `r2` is overwritten: this is the inner loop of every fit and its cost is memory traffic.
-    """
-    if kernel == "se":
-        r2 *= -0.5
-        np.maximum(r2, -FARTHEST, out=r2)
-        value = np.exp(r2, out=r2)
-        return value, -0.5 * value
-    if kernel == "matern32":
-        r2 *= 3.0
-        s = np.sqrt(r2, out=r2)
-        np.minimum(s, FARTHEST, out=s)
-        decay = np.exp(-s)
-        s += 1.0
-        s *= decay
-        decay *= -1.5
-        return s, decay
+def _matern52_and_slope(r2: Array) -> tuple[Array, Array]:
+    """slope = -5/6 (1 + s) e^{-s}."""
     r2 *= 5.0
     np.minimum(r2, FARTHEST**2, out=r2)
     s = np.sqrt(r2)
@@ -99,3 +87,53 @@ def shape_and_slope(kernel: KernelName, r2: Array) -> tuple[Array, Array]:
     s *= decay
     s *= -5.0 / 6.0
     return r2, s
+
+
+def _matern32(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+    """(1 + s) e^{-s},  s = √(3 r2)."""
+    s = ((3.0 * r2) ** 0.5).clip(max=FARTHEST)
+    return (1.0 + s) * exp(-s)
+
+
+def _matern32_and_slope(r2: Array) -> tuple[Array, Array]:
+    """slope = -3/2 e^{-s}."""
+    r2 *= 3.0
+    s = np.sqrt(r2, out=r2)
+    np.minimum(s, FARTHEST, out=s)
+    decay = np.exp(-s)
+    s += 1.0
+    s *= decay
+    decay *= -1.5
+    return s, decay
+
+
+def _squared_exponential(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+    """e^{-r2/2}."""
+    return exp(-(0.5 * r2).clip(max=FARTHEST))
+
+
+def _squared_exponential_and_slope(r2: Array) -> tuple[Array, Array]:
+    """slope = -1/2 e^{-r2/2}."""
+    r2 *= -0.5
+    np.maximum(r2, -FARTHEST, out=r2)
+    value = np.exp(r2, out=r2)
+    return value, -0.5 * value
+
+
+MATERN52 = Kernel("matern52", _matern52, _matern52_and_slope, smoothness=2.5)
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        MATERN52,
+        Kernel("matern32", _matern32, _matern32_and_slope, smoothness=1.5),
+        Kernel("se", _squared_exponential, _squared_exponential_and_slope, smoothness=math.inf),
+    )
+}
+"""Name -> kernel."""
+
+
+def named_kernel(kernel: str | Kernel) -> Kernel:
+    """The kernel of that name; a `Kernel` passes through."""
+    return (
+        kernel if isinstance(kernel, Kernel) else KERNELS[choice("kernel", kernel, KERNELS, also=", or pass a Kernel")]
+    )

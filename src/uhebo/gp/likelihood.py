@@ -1,6 +1,6 @@
 """Log marginal likelihood with analytic gradient in log theta, for a batch of thetas and for blocks of data.
 
-    L = -½ yᵀ α - ½ log|K| - (n/2) log 2π,     K = v·shape(r2) + s2·I,   α = K⁻¹ y          (the paper's appendix)
+    L = -½ yᵀ α - ½ log|K| - (n/2) log 2π,     K = v·value(r2) + s2·I,   α = K⁻¹ y          (the paper's appendix)
     ∂L/∂log ell_i = -Σ_jk W_jk v·slope(r2_jk) (Δ_i,jk/ell_i)²,             W = α αᵀ - K⁻¹
     ∂L/∂log s2    = ½ s2 tr W
     ∂L/∂log v     = ½ (yᵀα - n) - ½ s2 tr W            (because tr(W K) = yᵀα - n: no matrix of its own is needed)
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from uhebo.gp.domain import Domain
-from uhebo.gp.kernels import KernelName, shape_and_slope, squared_distance
+from uhebo.gp.kernels import Kernel, named_kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.numerics.linalg import inverse_from_factor
 from uhebo.types import Array
@@ -40,7 +40,8 @@ class Objective(Protocol):
 class LogMarginalLikelihood:
     """L and its gradient for a batch of log thetas (R, d + 2); several blocks (X, y) add up (composite likelihood)."""
 
-    def __init__(self, blocks: Sequence[tuple[Array, Array]], kernel: KernelName, domain: Domain) -> None:
+    def __init__(self, blocks: Sequence[tuple[Array, Array]], kernel: str | Kernel, domain: Domain) -> None:
+        kernel = named_kernel(kernel)
         self.evaluations = 0
         self.failures = 0
         self._terms = [
@@ -93,7 +94,7 @@ class LogPosterior:
 class _SmallBlock:
     """All thetas in one batch on precomputed squared differences (d, n²)."""
 
-    def __init__(self, X: Array, y: Array, kernel: KernelName, domain: Domain) -> None:
+    def __init__(self, X: Array, y: Array, kernel: Kernel, domain: Domain) -> None:
         n, d = X.shape
         self.y, self.kernel = y, kernel
         difference = X.T[:, :, None] - X.T[:, None, :]
@@ -106,7 +107,7 @@ class _SmallBlock:
         d = log_theta.shape[1] - 2
         theta = np.exp(log_theta)
         inverse_squares, signal, noise = theta[:, :d] ** -2.0, theta[:, d], theta[:, d + 1]
-        matrices, slopes = shape_and_slope(self.kernel, inverse_squares @ self.squared)
+        matrices, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
         matrices *= signal[:, None]
         matrices[:, :: n + 1] += noise[:, None]
         cube = matrices.reshape(rows, n, n)
@@ -136,7 +137,7 @@ class _SmallBlock:
             math.exp(log_theta[d]),
             math.exp(log_theta[d + 1]),
         )
-        values, slopes = shape_and_slope(self.kernel, inverse_squares @ self.squared)
+        values, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
         derivatives = np.empty((d + 2, n * n))
         np.multiply(self.squared, (-2.0 * signal * inverse_squares)[:, None], out=derivatives[:d])
         derivatives[:d] *= slopes
@@ -154,7 +155,7 @@ class _SmallBlock:
 class _LargeBlock:
     """One theta at a time, lower triangle in row strips."""
 
-    def __init__(self, X: Array, y: Array, kernel: KernelName, domain: Domain) -> None:
+    def __init__(self, X: Array, y: Array, kernel: Kernel, domain: Domain) -> None:
         self.X, self.y, self.kernel, self.domain = X, y, kernel, domain
         self.centred = X - X.mean(axis=0)
         self._matrix = np.zeros((len(y), len(y)))
@@ -174,7 +175,7 @@ class _LargeBlock:
         for start in range(0, n, STRIP):
             stop = min(start + STRIP, n)
             r2 = squared_distance(self.X[start:stop], self.X[:stop], ell, self.domain)
-            values, slope = shape_and_slope(self.kernel, r2)
+            values, slope = self.kernel.value_and_slope(r2)
             np.multiply(values, signal, out=matrix[start:stop, :stop])
             slope[:, start:] *= np.tri(stop - start, k=-1)
             slopes[start:stop, :stop] = slope

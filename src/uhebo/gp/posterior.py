@@ -8,7 +8,7 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
-from uhebo.gp.kernels import KernelName, shape, shape_and_slope, squared_distance
+from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.gp.likelihood import leave_one_out
 from uhebo.gp.theta import Theta
 from uhebo.numerics.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
@@ -24,7 +24,7 @@ class Posterior:
 
     data: Data
     theta: Theta
-    kernel: KernelName
+    kernel: Kernel
     factor: Array
     """Lower Cholesky factor L of K + s2 I."""
     whitened: Array
@@ -34,11 +34,12 @@ class Posterior:
     jitter: float
 
     @classmethod
-    def of(cls, data: Data, theta: Theta, kernel: KernelName = "matern52") -> Posterior:
+    def of(cls, data: Data, theta: Theta, kernel: str | Kernel = MATERN52) -> Posterior:
         """Condition on `data`; jitter is added where the factorisation needs it, and recorded."""
         if len(theta.ell) != data.dimension:
             raise InvalidInputError(f"theta has {len(theta.ell)} lengthscales, the data have {data.dimension} columns")
-        covariance = theta.v * shape(kernel, squared_distance(data.X, data.X, theta.ell, data.domain))
+        kernel = named_kernel(kernel)
+        covariance = theta.v * kernel.value(squared_distance(data.X, data.X, theta.ell, data.domain))
         covariance.flat[:: len(data) + 1] += theta.s2
         factor, jitter = safe_cholesky(covariance) if len(data) else (covariance, 0.0)
         whitened = solve_lower(factor, data.y) if len(data) else data.y
@@ -47,7 +48,7 @@ class Posterior:
 
     def _cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
-        return self.theta.v * shape(self.kernel, squared_distance(self.data.X, X, self.theta.ell, self.data.domain))
+        return self.theta.v * self.kernel.value(squared_distance(self.data.X, X, self.theta.ell, self.data.domain))
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and latent variance at each row of X; the variance is clamped at 0."""
@@ -71,7 +72,7 @@ class Posterior:
         if not len(self.data):
             mean, variance = self.predict(X)
             return mean, variance, np.zeros_like(X), np.zeros_like(X)
-        values, slopes = shape_and_slope(self.kernel, squared_distance(X, self.data.X, theta.ell, domain))
+        values, slopes = self.kernel.value_and_slope(squared_distance(X, self.data.X, theta.ell, domain))
         cross = theta.v * values
         half = solve_lower(self.factor, cross.T)
         solved = solve_upper(self.factor, half)
@@ -90,7 +91,7 @@ class Posterior:
 
     def covariance(self, X: Array) -> Array:
         """Joint latent posterior covariance of the rows of X."""
-        prior = self.theta.v * shape(self.kernel, squared_distance(X, X, self.theta.ell, self.data.domain))
+        prior = self.theta.v * self.kernel.value(squared_distance(X, X, self.theta.ell, self.data.domain))
         if not len(self.data):
             return prior
         half = solve_lower(self.factor, self._cross(X))

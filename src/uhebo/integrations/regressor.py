@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.estimate import Fit, named_estimator
 from uhebo.gp import Data, Posterior, Prior, named_prior
-from uhebo.gp.kernels import check_kernel
+from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array
 
@@ -57,7 +57,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self,
         *,
         estimator: str = "map",
-        kernel: str = "matern52",
+        kernel: str | Kernel = "matern52",
         prior: str | Prior = "dim-scaled",
         random_state: Any = None,
     ) -> None:
@@ -69,7 +69,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
     @single_threaded
     def fit(self, X: ArrayLike, y: ArrayLike) -> UHERegressor:
         """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
-        kernel = check_kernel(self.kernel)
+        kernel = named_kernel(self.kernel)
         estimate = named_estimator(self.estimator)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         inputs, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -25,7 +25,8 @@ from uhebo.acquire import (
 )
 from uhebo.belief.history import History, Slot
 from uhebo.estimate import BLOCK_SIZE, Fit, kept_theta, named_estimator
-from uhebo.gp import KernelName, Posterior, Prior, Theta, named_prior
+from uhebo.gp import Kernel, Posterior, Prior, Theta, named_prior
+from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
 from uhebo.methods.theory import beta_schedule
 from uhebo.types import Array, Rng
@@ -61,7 +62,7 @@ class Settings:
     seed: int
     horizon: int | None = None
     """T, the number of iterations after the initial design, where it is known."""
-    kernel: KernelName = "matern52"
+    kernel: Kernel = MATERN52
     prior: str | Prior | None = None
     acquisition: str | None = None
     beta: Beta = 1.96

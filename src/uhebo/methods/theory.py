@@ -6,15 +6,13 @@ import math
 
 import numpy as np
 
+from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Domain
-from uhebo.gp.kernels import KernelName, shape, squared_distance
+from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.gp.theta import Theta
 from uhebo.numerics.linalg import safe_cholesky
 from uhebo.types import Array
-
-SMOOTHNESS: dict[KernelName, float] = {"matern52": 2.5, "matern32": 1.5, "se": math.inf}
-"""The smoothness parameter (nu) of each kernel."""
 
 
 def beta_schedule(
@@ -39,20 +37,20 @@ def beta_schedule(
     return max(0.0, first + 2.0 * dimension * math.log(square * spread))
 
 
-def information_gain(X: Array, theta: Theta, kernel: KernelName = "matern52", domain: Domain | None = None) -> float:
+def information_gain(X: Array, theta: Theta, kernel: str | Kernel = MATERN52, domain: Domain | None = None) -> float:
     """½ log|I + s2⁻¹ K|: what observing at the rows of X tells about the function, in nats."""
     _check_noise(theta)
     if not len(X):
         return 0.0
     domain = Domain.cube(X.shape[1]) if domain is None else domain
-    matrix = theta.v / theta.s2 * shape(kernel, squared_distance(X, X, theta.ell, domain))
+    matrix = theta.v / theta.s2 * named_kernel(kernel).value(squared_distance(X, X, theta.ell, domain))
     matrix.flat[:: len(X) + 1] += 1.0
     factor, _ = safe_cholesky(matrix)
     return float(np.log(np.diagonal(factor)).sum())
 
 
 def greedy_information_gain(
-    candidates: Array, rounds: int, theta: Theta, kernel: KernelName = "matern52", domain: Domain | None = None
+    candidates: Array, rounds: int, theta: Theta, kernel: str | Kernel = MATERN52, domain: Domain | None = None
 ) -> Array:
     """Information gain after 1 .. `rounds` points taken greedily among `candidates` (repeats allowed).
 
@@ -75,19 +73,17 @@ def greedy_information_gain(
         gains[step] = total
         # Rank-one update of all candidates' variances: one more row of the factor, O(rounds · candidates) a step.
         chosen = candidates[best][None]
-        cross = theta.v * shape(kernel, squared_distance(chosen, candidates, theta.ell, domain))[0]
+        cross = theta.v * named_kernel(kernel).value(squared_distance(chosen, candidates, theta.ell, domain))[0]
         row = (cross - rows[:step, best] @ rows[:step]) / math.sqrt(float(variance[best]) + theta.s2)
         rows[step] = row
         variance = np.maximum(variance - row * row, 0.0)
     return gains
 
 
-def information_gain_growth(T: float, dimension: int, kernel: KernelName = "matern52") -> float:
+def information_gain_growth(T: float, dimension: int, kernel: str | Kernel = MATERN52) -> float:
     """Shape of γ_{T/2} in the paper: (log T/2)^{d+1} for SE, (T/2)^{d(d+1)/(2ν+d(d+1))} log(T/2) for Matérn."""
-    if dimension < 1 or kernel not in SMOOTHNESS:
-        raise InvalidInputError(f"dimension={dimension}, kernel={kernel!r}: expected dimension >= 1 and a known kernel")
+    dimension, nu = integer("dimension", dimension, 1), named_kernel(kernel).smoothness
     half = max(T / 2.0, math.e)
-    nu = SMOOTHNESS[kernel]
     if math.isinf(nu):
         return math.log(half) ** (dimension + 1)
     product = dimension * (dimension + 1)
@@ -95,7 +91,7 @@ def information_gain_growth(T: float, dimension: int, kernel: KernelName = "mate
 
 
 def regret_bound_shape(
-    T: float, dimension: int, kernel: KernelName = "matern52", *, bandit: bool = True, delta: float = 0.1
+    T: float, dimension: int, kernel: str | Kernel = MATERN52, *, bandit: bool = True, delta: float = 0.1
 ) -> float:
     """√(2 β_T γ_{T/2} / T), plus √(2 log 2 / T) for UHE-BO's bandit: the bounds of the paper up to a constant."""
     if not T > 0.0:

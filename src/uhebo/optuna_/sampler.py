@@ -30,7 +30,7 @@ from optuna.trial import FrozenTrial
 from uhebo.acquire import check_acquisition
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Prior, named_prior
-from uhebo.gp.kernels import check_kernel
+from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
@@ -58,7 +58,7 @@ class UHESampler(BaseSampler):
         beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
         prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise") or a `Prior`; default the
             method's own ("paper" for the paper's methods).
-        kernel: "matern52", "matern32" or "se".
+        kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
         deterministic: the objective has no noise, so no point is proposed twice while another one exists.
         exact: never split the consistent loss into blocks, and fit theta for every suggestion, however many
             observations there are.
@@ -75,7 +75,7 @@ class UHESampler(BaseSampler):
         acquisition: str | None = None,
         beta: Beta = 1.96,
         prior: str | Prior | None = None,
-        kernel: str = "matern52",
+        kernel: str | Kernel = "matern52",
         deterministic: bool = False,
         exact: bool = False,
         reward_clip: Clip = "below",
@@ -91,7 +91,7 @@ class UHESampler(BaseSampler):
             raise InvalidInputError(f"reward_clip is {reward_clip!r}; expected 'below', 'both' or 'none'")
         self._settings = Settings(
             seed=secrets.randbits(63) if seed is None else _checked_seed(seed),
-            kernel=check_kernel(kernel),
+            kernel=named_kernel(kernel),
             prior=prior,
             acquisition=None if acquisition is None else check_acquisition(acquisition),
             beta=beta,

@@ -13,8 +13,7 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import named_estimator
-from uhebo.gp import Data, Posterior, Prior, named_prior
-from uhebo.gp.kernels import FARTHEST, check_kernel
+from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.integrations.botorch.cube import check_in_cube
 
 LARGEST = 1e150
@@ -69,7 +68,7 @@ class UHEModel(Model, FantasizeMixin):
         train_Y: Any,
         *,
         estimator: str = "consistent",
-        kernel: str = "matern52",
+        kernel: str | Kernel = "matern52",
         prior: str | Prior = "paper",
         seed: int | None = None,
     ) -> UHEModel:
@@ -84,8 +83,8 @@ class UHEModel(Model, FantasizeMixin):
             )
         fit = named_estimator(estimator)(
             data,
-            kernel=check_kernel(kernel),
-            prior=named_prior(prior, data.dimension),
+            kernel=kernel,
+            prior=prior,
             rng=np.random.default_rng(seed),
         )
         if len(fit.thetas) > 1:
@@ -182,15 +181,11 @@ class UHEModel(Model, FantasizeMixin):
         )
 
     def _prior(self, a: Any, b: Any) -> Any:
-        """The kernel between the rows of a and of b, as `uhebo.gp.kernels.shape` defines it, times the signal."""
+        """The kernel between the rows of a and of b, as `uhebo.gp.kernels` defines it, times the signal."""
         difference = a.unsqueeze(-2) - b.unsqueeze(-3)
         if self.categorical:
             codes = torch.zeros(a.shape[-1], dtype=torch.bool, device=a.device)
             codes[list(self.categorical)] = True
             difference = torch.where(codes, (difference != 0).to(difference), difference)
         r2 = (difference / self.lengthscales).square().sum(dim=-1)
-        if self.kernel == "se":
-            return self.signal * torch.exp(-(0.5 * r2).clamp_max(FARTHEST))
-        s = ((3.0 if self.kernel == "matern32" else 5.0) * r2).clamp_min(TINY).sqrt().clamp_max(FARTHEST)
-        polynomial = 1.0 + s if self.kernel == "matern32" else 1.0 + s * (1.0 + s / 3.0)
-        return self.signal * polynomial * torch.exp(-s)
+        return self.signal * self.kernel.value(r2.clamp_min(TINY), exp=torch.exp)
