@@ -30,7 +30,7 @@ from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import Categorical, Float, Int
 from uhebo.storage.journal import journal_storage
 from uhebo.storage.places import opened, place_of
-from uhebo_experiments.cells import read_lines
+from uhebo_experiments.table import Table
 
 SPACE = {"x": Float(0, 1), "n": Int(1, 9), "gas": Categorical(["argon", "nitrogen", None, 3])}
 CSV = "number,x,n,gas,value\n,0.5,3,argon,1.5\n,0.25,4,null,inf\n0,,,,2\n1,,,,failed\n"
@@ -45,8 +45,8 @@ gas = ["argon", "nitrogen"]
 """
 JSON = json.dumps({"direction": "minimize", "n_trials": 5, "parameters": {"x": [0.0, 1.0], "c": ["a", "b"],
                    "k": {"type": "int", "low": 1, "high": 9, "log": True}}})  # fmt: skip
-RECORDS = [{"problem": "branin", "method": "uhe", "seed": 0}, {"number": 0, "value": 1.0}, {"end": True, "records": 1}]
-CELL = "".join(json.dumps(record) + "\n" for record in RECORDS)
+RUN = {"problem": "branin", "method": "uhe", "seed": 0, "date": "", "records": [{"number": 0, "value": 1.0}]}
+TABLE = "".join(json.dumps({**RUN, "seed": seed}) + "\n" for seed in range(2))
 TOKENS = [b"nan", b"inf", b"-1", b"1e999", b"0", b"9" * 400, b'"', b"'", b",", b";", b"\n", b"\r", b"\x00", b"\xff\xfe",
           b"{", b"}", b"[" * 2000, b"null", b"true", b"=", b"\xef\xbb\xbf", "🔥".encode(), b"low", b"#"]  # fmt: skip
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8)
@@ -149,10 +149,10 @@ def _study(name: str) -> Callable[[bytes], None]:
     return read
 
 
-def _cell(content: bytes) -> None:
-    with written("cell.jsonl.gz", content) as path:
-        lines = read_lines(Path(path))
-        assert lines is None or all(isinstance(line, dict) for line in lines)
+def _table(content: bytes) -> None:
+    with written("runs.jsonl.gz", content) as path:
+        for header, records in Table(path):
+            assert all(isinstance(line, dict) for line in (header, *records))
 
 
 READERS: dict[str, tuple[bytes, Callable[[bytes], None]]] = {
@@ -160,8 +160,8 @@ READERS: dict[str, tuple[bytes, Callable[[bytes], None]]] = {
     "toml": (TOML.encode(), _space("space.toml")),
     "json": (JSON.encode(), _space("space.json")),
     "options and output": (b"lr=float:1e-5:0.1:log:step=2 n=int:1:9 c=cat:a,b,null 3.5", _params),
-    "cell": (gzip.compress(CELL.encode(), mtime=0), _cell),
-    "cell, unpacked": (CELL.encode(), lambda content: _cell(gzip.compress(content, 1))),
+    "table": (gzip.compress(TABLE.encode(), mtime=0), _table),
+    "table, unpacked": (TABLE.encode(), lambda content: _table(gzip.compress(content, 1))),
 }
 """Name -> a good file, and what reads it. Journals and databases are made when first needed."""
 

@@ -26,10 +26,10 @@ from uhebo_experiments.benchmarks.ablation import (
     mark,
     run,
 )
-from uhebo_experiments.cells import read_lines
 from uhebo_experiments.ranking import FLOOR
 from uhebo_experiments.runner import compute
 from uhebo_experiments.sets import REPORTING, TUNING
+from uhebo_experiments.table import RUNS, Table
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -78,7 +78,7 @@ def test_the_committed_tables_follow_from_the_committed_records(folder: str, pro
     # Not the sample paths: the search for their optima would take a minute.
     names = [name for name in problems if not name.startswith("gp-")]
     cells = [Run(variant, name, seed, 50) for seed in range(10) for name in names for variant in VARIANTS]
-    results = compute(cells, RESULTS / folder, run, jobs=1, progress=False)
+    results = compute(cells, Table(RESULTS / folder / RUNS), run, jobs=1, progress=False)
     for name in names:
         whole = final_regret(results, WHOLE, name)
         for variant in VARIANTS:
@@ -88,10 +88,9 @@ def test_the_committed_tables_follow_from_the_committed_records(folder: str, pro
 
 def test_the_best_score_of_rf_wilt_is_the_one_of_the_comparison() -> None:
     """What the regret of its variants is measured against, read off the committed runs."""
-    files = sorted((RESULTS / "peers" / "cells").glob("**/rf-wilt/**/*.jsonl.gz"))
-    lines = [line for file in files for line in read_lines(file) or []]
-    scores = np.array([line["best"] for line in lines if "best" in line])
-    assert len(files) == 140
+    runs = [records for cell, records in Table(RESULTS / "peers" / RUNS) if cell["problem"] == "rf-wilt"]
+    scores = np.array([record["best"] for records in runs for record in records])
+    assert len(runs) == 140
     assert scores.max() == BEST_SEEN
     gaps = BEST_SEEN - scores
     assert 0.5 * gaps[gaps > FLOOR].min() == pytest.approx(HALF_A_STEP)

@@ -23,7 +23,8 @@ from tests.conftest import require
 from tests.pages import HIDDEN_CODE, README, ROOT, Block, blocks, pages, run_blocks
 from tests.shell import Shell
 from uhebo_experiments.benchmarks import choose
-from uhebo_experiments.cells import Cell, write_cell
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.table import RUNS, Table
 
 DOCS = ROOT / "docs"
 ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "tests/test_readme.py and tests/test_cli_story.py"}
@@ -223,6 +224,7 @@ def test_pages_in_a_browser(address: str, tmp_path: Path) -> None:
 
 def test_the_tables_of_methods(tmp_path: Path) -> None:
     """From records with a known answer: `map` is best on branin, `random` plainly worse, `mle` has too few seeds."""
+    table = Table(tmp_path / RUNS)
     for method, regret, seeds in (("map", 0.1, 12), ("uhe", -0.1, 12), ("random", 3.0, 12), ("mle", 0.1, 4)):
         for seed in range(seeds):
             # `map` is as often better than `uhe` as it is worse.
@@ -230,8 +232,8 @@ def test_the_tables_of_methods(tmp_path: Path) -> None:
             record = {"incumbent": incumbent, "seconds": 0.02, "role": "model"}
             options = (("exact", True),) if method == "uhe" else ()
             records = [{**record, "t": 0}, {**record, "t": 1}, {**record, "t": 2}]
-            write_cell(tmp_path, Cell("branin", method, seed, 2, options=options), records)
-    made = choose.tables(choose.read_runs(tmp_path))
+            table.add(Cell("branin", method, seed, 2, options=options), records)
+    made = choose.tables(choose.read_runs(table))
     rows = {row.split("`")[1]: row for row in made["regret.md"].splitlines()[2:]}
     assert list(rows) == ["uhe", "map", "random"]
     assert "**" in rows["map"]
@@ -245,6 +247,5 @@ def test_the_tables_of_methods(tmp_path: Path) -> None:
 
 
 def test_no_records_give_a_sentence_and_no_error(tmp_path: Path) -> None:
-    (tmp_path / "branin").mkdir()
-    (tmp_path / "branin" / "T2-seed000.jsonl.gz").write_bytes(b"damaged")
-    assert set(choose.tables(choose.read_runs(tmp_path)).values()) == {"No records yet.\n"}
+    (tmp_path / RUNS).write_bytes(b"damaged")
+    assert set(choose.tables(choose.read_runs(Table(tmp_path / RUNS))).values()) == {"No records yet.\n"}

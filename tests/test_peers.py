@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from tests.conftest import require
 from uhebo.errors import InvalidInputError
 from uhebo_experiments import problem, problem_names
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
 from uhebo_experiments.classics import FAMILIES
 from uhebo_experiments.learning import DIVERGED, _scored
 from uhebo_experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
@@ -25,6 +25,7 @@ from uhebo_experiments.ranking import OURS, Board, clock_rows, holm, part_rows, 
 from uhebo_experiments.relaxed import Params, Relaxed, Space
 from uhebo_experiments.runner import run_cell
 from uhebo_experiments.sets import REPORTING, SETS, TUNING, problem_set
+from uhebo_experiments.table import RUNS, Record, Table
 
 MIXED: dict[str, BaseDistribution] = {
     "rate": FloatDistribution(1e-4, 1.0, log=True),
@@ -43,7 +44,7 @@ def mixed_value(rate: float, depth: int, leaf: int, kind: str) -> float:
 def test_every_library_takes_a_mixed_space(name: str) -> None:
     """Told points it did not ask for, then asked and told: parameters of the right types, inside their ranges."""
     if name in MODULES:
-        require(MODULES[name], "pip install 'uhebo[peers]'")
+        require(MODULES[name], "pip install 'uhebo-experiments[peers]'")
     peer = make_peer(name, MIXED, 0)
     relaxed = Relaxed(MIXED)
     for row in np.random.default_rng(0).random((8, relaxed.width)):
@@ -240,7 +241,7 @@ def test_a_library_that_has_become_slow_is_timed_no_further(tmp_path: Path, monk
     page = compare_peers(
         "one", (OURS, "random"), seeds=1, budget=1, sizes=(5, 6), jobs=1, folder=tmp_path, progress=False
     )
-    assert {path.name for path in (tmp_path / "cells" / "clock" / OURS).iterdir()} == {"n00005.jsonl.gz"}
+    assert {cell["points"] for cell, _ in Table(tmp_path / "clock.jsonl.gz")} == {5}
     assert "n = 6" not in page.with_suffix(".md").read_text()
 
 
@@ -266,7 +267,7 @@ def test_who_is_told_of_noise_and_of_the_budget() -> None:
 
     assert sampler("uhebo")._n_trials == 9
     assert sampler("uhebo-open")._n_trials is None
-    require("torch", "pip install 'uhebo[peers]'")
+    require("torch", "pip install 'uhebo-experiments[peers]'")
     assert sampler("optuna-gp-det")._deterministic
     assert not sampler("optuna-gp-det", noisy=True)._deterministic
     assert not sampler("optuna-gp")._deterministic
@@ -278,7 +279,8 @@ def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -
     results = Path(__file__).parents[1] / "results" / "peers"
     if not (results / "peers.md").exists():
         pytest.skip("the comparison is not complete: uhebo bench peers --set reporting --out results/peers")
-    (tmp_path / "cells").symlink_to(results / "cells")
+    for name in (RUNS, "clock.jsonl.gz"):
+        (tmp_path / name).symlink_to(results / name)
     sizes = (20, 50, 100, 200, 500, 1000, 2000)
     compare_peers("reporting", PEERS, seeds=10, budget=50, sizes=sizes, jobs=1, folder=tmp_path, progress=False)
     again, committed = (
@@ -330,7 +332,7 @@ def test_noise_is_a_share_of_the_range_and_the_value_stays_clean() -> None:
 
 
 def test_training_that_diverges_has_a_value() -> None:
-    require("sklearn", "pip install 'uhebo[experiments]'")
+    require("sklearn", "pip install uhebo-experiments")
     from sklearn.linear_model import Ridge
 
     class Diverging(Ridge):  # type: ignore[misc]
@@ -344,7 +346,7 @@ def test_training_that_diverges_has_a_value() -> None:
 
 @pytest.mark.parametrize("name", ["svc-digits", "boosting-diabetes", "mlp-diabetes"])
 def test_learning_problems_are_deterministic(name: str) -> None:
-    require("sklearn", "pip install 'uhebo[experiments]'")
+    require("sklearn", "pip install uhebo-experiments")
     case = problem(name)
     assert name in problem_names()
     relaxed = Relaxed(case.space)

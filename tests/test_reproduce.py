@@ -22,6 +22,7 @@ from uhebo_experiments.curves import curves
 from uhebo_experiments.paired import compare
 from uhebo_experiments.reproduce import TARGETS, Reproduction, sized
 from uhebo_experiments.summary import write_summary
+from uhebo_experiments.table import RUNS
 
 SEEDS = 20
 
@@ -176,8 +177,9 @@ def test_a_second_call_computes_nothing(tiny: Reproduction) -> None:
 @pytest.mark.usefixtures("records_only")
 def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -> None:
     """Every number and verdict of the full run, worked out again; only the line with date and versions may differ."""
-    results = Path(__file__).parents[1] / "results"
-    (tmp_path / "cells").symlink_to(results / "cells")
+    results = Path(__file__).parents[1] / "results" / "reproduction"
+    for name in (RUNS, "surrogate-error.jsonl.gz", "theta-error.jsonl.gz"):
+        (tmp_path / name).symlink_to(results / name)
     drawn = {name: results / "figures" / f"{name}.png" for name in TARGETS[:7]}
     write_summary(Reproduction(tmp_path, plan.FULL, jobs=1, progress=False), drawn, "uhebo reproduce all")
     again, committed = (

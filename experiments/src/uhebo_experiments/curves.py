@@ -9,7 +9,8 @@ import numpy as np
 
 from uhebo.types import Array
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.table import Record
 
 Results = Mapping[Cell, list[Record]]
 

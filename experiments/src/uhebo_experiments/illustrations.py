@@ -12,9 +12,10 @@ from uhebo.gp import Data, LogMarginalLikelihood
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
 from uhebo_experiments.style import LOOK, pyplot, save
 from uhebo_experiments.surrogate_error import beliefs, unit_grid
+from uhebo_experiments.table import Record
 
 LINE = "gp-1d-0.1"
 """A function of one variable whose lengthscale is known: figure 1."""

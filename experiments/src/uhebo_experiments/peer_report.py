@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from uhebo.errors import InvalidInputError
-from uhebo_experiments.cells import Record, Task, read_lines
 from uhebo_experiments.page import Page
 from uhebo_experiments.peer_runs import ENOUGH_S, MANY_POINTS, ClockCell, PeerCell, run_clock, run_peer
 from uhebo_experiments.peers import PEERS
@@ -15,6 +14,7 @@ from uhebo_experiments.ranking import OURS, Board, clock_rows, draw_board, part_
 from uhebo_experiments.runner import compute
 from uhebo_experiments.sets import problem_set
 from uhebo_experiments.style import png_inches
+from uhebo_experiments.table import RUNS, Record, Table, Task
 
 MODULES = {
     "optuna-cma": "cmaes",
@@ -58,19 +58,20 @@ def compare_peers(
     folder: Path,
     progress: bool = True,
 ) -> Path:
-    """Records under `cells/`, the figure, and `peers.md` / `peers.html`; returns the latter."""
+    """Tables of records, the figure, and `peers.md` / `peers.html`; returns the latter."""
     names = problem_set(set_name)
     for name in libraries:
         if name not in PEERS:
             raise InvalidInputError(f"unknown library {name!r}; choose among {', '.join(PEERS)}")
     cells = [PeerCell(library, name, seed, budget) for seed in range(seeds) for name in names for library in libraries]
-    results = compute(cells, folder / "cells", run_peer, jobs=jobs, progress=progress, label="runs")
+    runs, timings = Table(folder / RUNS), Table(folder / "clock.jsonl.gz")
+    results = compute(cells, runs, run_peer, jobs=jobs, progress=progress, label="runs")
     clock: dict[ClockCell, list[Record]] = {}
     timed = libraries
     for n in sorted(sizes):
         # One at a time: seconds taken side by side would be those of a loaded machine.
         cells_n = [ClockCell(library, n) for library in timed]
-        found = compute(cells_n, folder / "cells", run_clock, jobs=1, progress=progress, label=f"seconds, n = {n}")
+        found = compute(cells_n, timings, run_clock, jobs=1, progress=progress, label=f"seconds, n = {n}")
         clock |= found
         timed = tuple(cell.library for cell in cells_n if found[cell][0]["seconds"] <= SLOW_S)
     board = Board.of(results)
@@ -79,7 +80,8 @@ def compare_peers(
     versions = sorted({f"{cell.library} {records[0]['version']}" for cell, records in results.items()})
     page.text(
         f"Made by `uhebo bench peers --set {set_name} --seeds {seeds} --budget {budget}` from runs of "
-        f"{_days(folder / 'cells', [*results, *clock])}. Versions: {', '.join(versions)}. {seeds} seeds; T = {budget} "
+        f"{_days([*_headers(runs, results), *_headers(timings, clock)])}. "
+        f"Versions: {', '.join(versions)}. {seeds} seeds; T = {budget} "
         "evaluations after 3d uniform points told to all; one thread."
     )
     page.text(
@@ -102,7 +104,7 @@ def compare_peers(
         "1 is best. Means over seeds and problems, each method of ours alone among the other libraries; errors and p "
         "(Wilcoxon's test on the difference; corrected for the number of other libraries by Holm's method) are over "
         "problems. The last column counts problems on which a test over "
-        f"seeds finds {OURS} better than the library, can not tell, or finds it worse (+, no mark and - below)."
+        f"seeds finds {OURS} better than the library, cannot tell, or finds it worse (+, no mark and - below)."
     )
     page.table(*rank_rows(board), section="ranks")
     page.text("The same on parts of the set, with the number of problems:")
@@ -142,8 +144,11 @@ def _errors(results: Mapping[PeerCell, list[Record]]) -> list[str]:
     ]
 
 
-def _days(folder: Path, cells: Sequence[Task]) -> str:
-    """The days on which cells were run, as their files say."""
-    headers = [lines[0] for cell in cells if (lines := read_lines(folder / cell.file)) is not None]
+def _headers(table: Table, tasks: Iterable[Task]) -> list[Record]:
+    return [header for task in tasks if (header := table.header(task)) is not None]
+
+
+def _days(headers: Sequence[Record]) -> str:
+    """The days on which these were run."""
     days = sorted({header["date"] for header in headers})
     return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"

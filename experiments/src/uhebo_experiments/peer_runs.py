@@ -1,4 +1,4 @@
-"""One harness for every library: the same initial design, budget, noise and clock; one file a run."""
+"""One harness for every library: the same initial design, budget, noise and clock; one line per run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -19,12 +18,12 @@ from uhebo.errors import UheboError
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Record
 from uhebo_experiments.peers import OUR_METHODS, PACKAGES, Peer, make_peer
 from uhebo_experiments.problems import Problem
 from uhebo_experiments.relaxed import Params, Relaxed
 from uhebo_experiments.runner import NOISE_STREAM
 from uhebo_experiments.sets import FIDELITIES
+from uhebo_experiments.table import Record
 
 MANY_POINTS = 1000
 """From here on suggestions are timed on one set of points, and more of them in a row: ours fits its hyperparameters
@@ -44,10 +43,6 @@ class PeerCell:
     seed: int
     budget: int
 
-    @property
-    def file(self) -> Path:
-        return Path(self.problem) / self.library / f"T{self.budget}-seed{self.seed:03d}.jsonl.gz"
-
 
 @dataclass(frozen=True)
 class ClockCell:
@@ -66,10 +61,6 @@ class ClockCell:
     def asked(self) -> int:
         """Suggestions in a row on a set of points, at most."""
         return 5 if self.points < MANY_POINTS else 15
-
-    @property
-    def file(self) -> Path:
-        return Path("clock") / self.library / f"n{self.points:05d}.jsonl.gz"
 
 
 def initial_design(case: Problem, seed: int) -> list[Params]:
@@ -91,7 +82,7 @@ def muted() -> Iterator[None]:
 @single_threaded
 @muted()
 def run_peer(cell: PeerCell) -> list[Record]:
-    """One record an evaluation: the noise-free best so far, and CPU seconds of ask + tell.
+    """One record per evaluation: the noise-free best so far, and CPU seconds of ask + tell.
 
     Not the points: there are thousands of runs, and points would be most of their size.
     """

@@ -11,12 +11,12 @@ import numpy as np
 
 from uhebo.types import Array
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Record
 from uhebo_experiments.paired import FEWEST, compare
 from uhebo_experiments.peer_runs import ClockCell, PeerCell
 from uhebo_experiments.peers import GAUSSIAN_PROCESSES, OUR_METHODS
 from uhebo_experiments.sets import FIDELITIES
 from uhebo_experiments.style import pyplot, save
+from uhebo_experiments.table import Record
 
 FLOOR = 1e-10
 """Regret below this counts as it: what is left is rounding."""

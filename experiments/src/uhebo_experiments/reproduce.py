@@ -15,11 +15,12 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.types import Array
 from uhebo_experiments import figures, illustrations, plan, problem
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
 from uhebo_experiments.claims import Claim, compared, rate_claim, regret_claims, surrogate_claim, time_claim
 from uhebo_experiments.curves import Curves, curves
 from uhebo_experiments.runner import compute, run
 from uhebo_experiments.surrogate_error import ErrorCell, surrogate_error
+from uhebo_experiments.table import RUNS, Record, Table
 from uhebo_experiments.theta_error import COMPARED, ThetaCell, theta_error
 
 TARGETS = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "claims", "all")
@@ -59,8 +60,12 @@ class Reproduction:
     jobs: int = -1
     progress: bool = True
 
+    @cached_property
+    def _runs(self) -> Table:
+        return Table(self.folder / RUNS)
+
     def _run(self, cells: Sequence[Cell], label: str) -> dict[Cell, list[Record]]:
-        return run(cells, self.folder / "cells", jobs=self.jobs, progress=self.progress, label=label)
+        return run(cells, self._runs, jobs=self.jobs, progress=self.progress, label=label)
 
     @cached_property
     def synthetic(self) -> dict[Cell, list[Record]]:
@@ -107,7 +112,7 @@ class Reproduction:
         tasks = [ErrorCell(cell, scale.checkpoints, scale.thinning) for cell in plan.synthetic(scale)]
         found = compute(
             tasks,
-            self.folder / "cells",
+            Table(self.folder / "surrogate-error.jsonl.gz"),
             surrogate_error,
             lambda task: (self.synthetic[task.cell],),
             jobs=self.jobs,
@@ -133,7 +138,7 @@ class Reproduction:
         tasks = [ThetaCell(cell, estimator, self.scale.path_sizes) for cell in paths for estimator in COMPARED]
         found = compute(
             tasks,
-            self.folder / "cells",
+            Table(self.folder / "theta-error.jsonl.gz"),
             theta_error,
             lambda task: (paths[task.cell],),
             jobs=self.jobs,

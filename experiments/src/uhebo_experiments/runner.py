@@ -1,15 +1,14 @@
 """Run cells (problem, method, seed, budget) in parallel, each finished one on disk at once; stop and continue at will.
 
 Cells are run by joblib: processes on one machine by default, or whatever backend the caller has chosen with joblib's
-own `parallel_config` (Dask, Ray). Workers hand their records back and only this process writes files, so that a
-cluster needs no shared folder.
+own `parallel_config` (Dask, Ray). Workers hand their records back and only this process writes, so that a cluster
+needs no shared folder.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +18,8 @@ from uhebo.errors import UheboError
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Cell, Record, Task, read_cell, write_cell
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.table import Record, Table, Task
 
 AnyTask = TypeVar("AnyTask", bound=Task)
 NOISE_STREAM = 3
@@ -27,7 +27,7 @@ NOISE_STREAM = 3
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """One study from start to end through the shipped sampler: one record a trial, the initial design first."""
+    """One study from start to end through the shipped sampler: one record per trial, the initial design first."""
     case = problem(cell.problem, seed=cell.seed, fidelity=cell.fidelity)
     initial = INITIAL_PER_DIMENSION * case.dimension
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # also in a worker process, where nobody has done so
@@ -66,15 +66,15 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def run(
-    cells: Sequence[Cell], folder: Path, *, jobs: int = -1, progress: bool = True, label: str = "cells"
+    cells: Sequence[Cell], table: Table, *, jobs: int = -1, progress: bool = True, label: str = "cells"
 ) -> dict[Cell, list[Record]]:
-    """Records of every cell, computing those that are not in `folder` yet (or are there in part only)."""
-    return compute(cells, folder, run_cell, jobs=jobs, progress=progress, label=label)
+    """Records of every cell, computing those that are not in the table yet."""
+    return compute(cells, table, run_cell, jobs=jobs, progress=progress, label=label)
 
 
 def compute(
     cells: Sequence[AnyTask],
-    folder: Path,
+    table: Table,
     work: Callable[..., list[Record]],
     given: Callable[[AnyTask], tuple[Any, ...]] = lambda _: (),
     *,
@@ -86,15 +86,17 @@ def compute(
 
     Workers are handed what they need, so that a cluster needs no shared folder for this either.
     """
-    done = {cell: records for cell in cells if (records := read_cell(folder, cell)) is not None}
+    done = {cell: records for cell in cells if (records := table.records(cell)) is not None}
     missing = [cell for cell in dict.fromkeys(cells) if cell not in done]
     if not missing:
         return {cell: done[cell] for cell in cells}
-    for cell, records in _shown(
-        _computed(missing, work, given, jobs), len(cells), len(done), label if progress else ""
-    ):
-        write_cell(folder, cell, records)
-        done[cell] = records
+    results = _shown(_computed(missing, work, given, jobs), len(cells), len(done), label if progress else "")
+    try:
+        for cell, records in results:
+            table.add(cell, records)
+            done[cell] = records
+    finally:  # also when interrupted
+        table.pack()
     return {cell: done[cell] for cell in cells}
 
 
@@ -108,7 +110,7 @@ def _computed(
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
-        raise UheboError("running experiments needs joblib: pip install 'uhebo[experiments]'") from error
+        raise UheboError("running experiments needs joblib: pip install uhebo-experiments") from error
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_labelled)(cell, work, given(cell)) for cell in cells
     )

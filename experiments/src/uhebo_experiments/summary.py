@@ -27,9 +27,10 @@ def write_summary(reproduction: Reproduction, drawn: dict[str, Path], command: s
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     page.text(
         f"Made by `{command}` with uhebo {__version__} ({versions}) on {today}; the page is worked out from the "
-        f"records under `cells/`, each of which has its own versions and date. Seeds 0-{scale.seeds - 1}; "
-        f"T = {scale.synthetic_budget} iterations on the synthetic problems and {scale.real_budget} on the real ones, "
-        "after 3d uniform points that all methods share at one seed. Bands and ± are one standard error over seeds."
+        "records in the tables beside it (`.jsonl.gz`), each of which has its own versions and date. "
+        f"Seeds 0-{scale.seeds - 1}; T = {scale.synthetic_budget} iterations on the synthetic problems and "
+        f"{scale.real_budget} on the real ones, after 3d uniform points that all methods share at one seed. "
+        "Bands and ± are one standard error over seeds."
     )
     _verdicts(page, reproduction)
     page.heading("Figures")

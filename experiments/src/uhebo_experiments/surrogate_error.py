@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from uhebo.gp import Data, Posterior, named_prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.table import Record
 
 SIDE = {2: 500, 3: 60}
 """Points of the dense grid along each axis, by dimension: 250,000 and 216,000 in all, as in the paper."""
@@ -29,10 +29,6 @@ class ErrorCell:
     cell: Cell
     checkpoints: tuple[int, ...]
     thinning: int
-
-    @property
-    def file(self) -> Path:
-        return Path("surrogate-error") / self.cell.file
 
 
 def surrogate_error(task: ErrorCell, records: list[Record]) -> list[Record]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from uhebo.estimate import ESTIMATORS
 from uhebo.gp import Data, named_prior
 from uhebo.space import SearchSpace
 from uhebo_experiments import problem
-from uhebo_experiments.cells import Cell, Record
+from uhebo_experiments.cells import Cell
+from uhebo_experiments.table import Record
 
 COMPARED = ("mle", "map", "consistent", "thinned", "hmc")
 
@@ -29,10 +29,6 @@ class ThetaCell:
     cell: Cell
     estimator: str
     sizes: tuple[int, ...]
-
-    @property
-    def file(self) -> Path:
-        return Path("theta-error") / self.estimator / self.cell.file
 
 
 def theta_error(task: ThetaCell, records: list[Record]) -> list[Record]:

@@ -35,13 +35,13 @@ from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo.types import Array
 from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import heading, table, versions
-from uhebo_experiments.cells import Record
 from uhebo_experiments.paired import compare
 from uhebo_experiments.peer_runs import drive
 from uhebo_experiments.peers import OptunaPeer, our_sampler
 from uhebo_experiments.ranking import FLOOR, LEVEL
 from uhebo_experiments.runner import compute
 from uhebo_experiments.sets import FIDELITIES, TUNING
+from uhebo_experiments.table import RUNS, Record, Table
 
 GROUPS = {
     "smooth": ("branin", "hartmann3", "gp-2d-0.3", "camel"),
@@ -94,11 +94,6 @@ class Run:
     seed: int
     budget: int
 
-    @property
-    def file(self) -> Path:
-        name = "".join(c if c.isalnum() else "-" for c in self.variant)
-        return Path(self.problem) / name / f"T{self.budget}-seed{self.seed:03d}.jsonl.gz"
-
 
 @single_threaded
 def run(cell: Run) -> list[Record]:
@@ -128,7 +123,7 @@ def final_regret(results: Mapping[Run, list[Record]], variant: str, name: str) -
 
 
 def tables(results: Mapping[Run, list[Record]], groups: Mapping[str, tuple[str, ...]]) -> str:
-    """One table a group of problems, one row a variant, in the order of mean rank over all."""
+    """One table per group of problems, one row per variant, in the order of mean rank over all."""
     problems = sum(groups.values(), ())
     logs = {(v, p): final_regret(results, v, p) for v in VARIANTS for p in problems}
     by_seed = np.mean([rankdata([logs[v, p] for v in VARIANTS], axis=0) for p in problems], axis=0)
@@ -169,7 +164,7 @@ def main() -> None:
     folder = options.out or Path(out)
     names = sum(groups.values(), ())
     cells = [Run(v, p, s, options.budget) for s in range(options.seeds) for p in names for v in VARIANTS]
-    results = compute(cells, folder, run, jobs=options.jobs, label="runs")
+    results = compute(cells, Table(folder / RUNS), run, jobs=options.jobs, label="runs")
     title = f"log10 regret of `auto` without one ingredient, T = {options.budget}, seeds 0-{options.seeds - 1}"
     made = tables(results, groups)
     print(heading(title, ("optuna",)), made, sep="\n")

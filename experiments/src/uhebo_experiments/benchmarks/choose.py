@@ -1,9 +1,9 @@
 """The tables of the page "Which method?", from the records of finished runs.
 
-    python -m uhebo_experiments.benchmarks.choose [--results results/cells] [--out docs/tables]
+    python -m uhebo_experiments.benchmarks.choose [--results results/reproduction] [--out docs/tables]
 
-Reads every cell in the folder, whichever methods and problems there are, and writes Markdown: final regret (or best
-value, where the optimum is unknown), which methods can not be told from the best one, and the time of a suggestion.
+Reads every run in the table, whichever methods and problems there are, and writes Markdown: final regret (or best
+value, where the optimum is unknown), which methods cannot be told from the best one, and the time of a suggestion.
 Run it again when there are more records. A method with fewer than ten seeds on a problem is left out and named.
 """
 
@@ -23,8 +23,8 @@ from uhebo.errors import UheboError
 from uhebo.methods import METHODS
 from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import table
-from uhebo_experiments.cells import Record, read_lines
 from uhebo_experiments.plan import H1_READINGS
+from uhebo_experiments.table import RUNS, Record, Table
 
 LEAST_SEEDS = 10
 LEVEL = 0.05
@@ -48,12 +48,9 @@ Runs = Mapping[tuple[str, str], Sequence[Run]]
 """(problem, method) -> runs, by seed."""
 
 
-def read_run(path: Path) -> Run | None:
-    lines = read_lines(path)
-    if lines is None:
-        return None
-    cell, records = lines[0], [line for line in lines[1:-1] if line.get("t", 0) >= 1]
-    if not records or "problem" not in cell:  # what was worked out from runs is kept beside them
+def read_run(cell: Record, records: list[Record]) -> Run | None:
+    records = [record for record in records if record.get("t", 0) >= 1]
+    if not records:
         return None
     # On sample paths each seed has an optimum of its own; other readings of the paper have a page of their own.
     if cell["problem"].startswith("gp-") or cell["problem"] in H1_READINGS or label(cell) != cell["method"]:
@@ -76,9 +73,9 @@ def label(cell: Record) -> str:
     return " ".join([str(cell["method"]), *options])
 
 
-def read_runs(folder: Path) -> dict[tuple[str, str], list[Run]]:
+def read_runs(table: Table) -> dict[tuple[str, str], list[Run]]:
     """All runs, at each problem's budget with the most of them."""
-    found = [run for path in sorted(folder.rglob("*.jsonl.gz")) if (run := read_run(path)) is not None]
+    found = [run for cell, records in table if (run := read_run(cell, records)) is not None]
     counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for run in found:
         counts[run.problem][run.budget] += 1
@@ -104,7 +101,7 @@ def losses(runs: Sequence[Run], best: float | None) -> dict[int, float]:
 
 
 def equal_to_best(of: Mapping[str, Mapping[int, float]]) -> tuple[str, list[str]]:
-    """The method with the least mean loss, and those that a paired Wilcoxon test can not tell from it."""
+    """The method with the least mean loss, and those that a paired Wilcoxon test cannot tell from it."""
     leader = min(of, key=lambda method: float(np.mean(list(of[method].values()))))
     equal = []
     for method in of:
@@ -199,11 +196,11 @@ def _provenance(runs: Runs) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=Path("results/cells"))
+    parser.add_argument("--results", type=Path, default=Path("results/reproduction"))
     parser.add_argument("--out", type=Path, default=Path("docs/tables"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(read_runs(given.results)).items():
+    for name, text in tables(read_runs(Table(given.results / RUNS))).items():
         (given.out / name).write_text(text, encoding="utf-8")
         print(f"{given.out / name}\n\n{text}")
 

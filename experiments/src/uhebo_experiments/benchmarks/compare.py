@@ -1,6 +1,7 @@
 """The tables of the page "Comparison": other libraries beside ours, from records.
 
-    python -m uhebo_experiments.benchmarks.compare [--results results/cells] [--peaks results/peaks] [--out docs/tables]
+    python -m uhebo_experiments.benchmarks.compare [--results results/reproduction] [--peaks results/peaks]
+        [--out docs/tables]
 
 `benchmarks/records/peers.csv` has one line for each run of another library: final simple regret after the initial
 design and a number of evaluations, and the median CPU seconds of an evaluation (ask and tell). The page says how they
@@ -22,7 +23,7 @@ import numpy as np
 
 from uhebo_experiments.benchmarks.choose import LEAST_SEEDS, label, optimum
 from uhebo_experiments.benchmarks.common import table
-from uhebo_experiments.cells import read_lines
+from uhebo_experiments.table import RUNS, Table
 
 PEERS = Path(__file__).parent / "records" / "peers.csv"
 PAPER = ("branin", "hartmann3", "deceptive", "h1")
@@ -59,31 +60,37 @@ def read_peers(path: Path = PEERS) -> tuple[dict[tuple[str, str], list[float]], 
     return losses, seconds
 
 
-def read_default(folder: Path) -> dict[tuple[str, str], list[float]]:
+def read_default(table: Table) -> dict[tuple[str, str], list[float]]:
     """Regret of the default method."""
-    losses: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for name in PAPER:
-        best = optimum(name)
-        for path in sorted((folder / name / "uhebo").glob(f"T{EVALUATIONS}-*.jsonl.gz")):
-            lines = read_lines(path)
-            if lines is not None and best is not None:
-                losses[DEFAULT, name].append(best - lines[-2]["best"])
-    return losses
+    tops = optima()
+    losses: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for cell, records in table:
+        name = cell["problem"]
+        if cell["library"] == "uhebo" and cell["budget"] == EVALUATIONS and name in tops:
+            losses[DEFAULT, name][cell["seed"]] = tops[name] - records[-1]["best"]
+    return by_seed(losses)
 
 
-def read_ours(folder: Path) -> dict[tuple[str, str], list[float]]:
+def read_ours(table: Table) -> dict[tuple[str, str], list[float]]:
     """Regret of our methods after as many evaluations as the others had, from runs that went at least that far."""
     losses: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for name in PAPER:
-        best = optimum(name)
-        for path in sorted((folder / name).rglob("*.jsonl.gz")):
-            lines = read_lines(path)
-            if lines is None or best is None or label(lines[0]) not in OURS or lines[0]["budget"] < EVALUATIONS:
-                continue
-            at = next((line for line in lines[1:-1] if line.get("t") == EVALUATIONS), None)
-            if at is not None:
-                losses[label(lines[0]), name][lines[0]["seed"]] = best - at["incumbent"]
-    return {key: list(of.values()) for key, of in losses.items() if len(of) >= LEAST_SEEDS}
+    tops = optima()
+    for cell, records in table:
+        name = cell["problem"]
+        if name not in tops or label(cell) not in OURS or cell["budget"] < EVALUATIONS:
+            continue
+        at = next((record for record in records if record.get("t") == EVALUATIONS), None)
+        if at is not None:
+            losses[label(cell), name][cell["seed"]] = tops[name] - at["incumbent"]
+    return {key: values for key, values in by_seed(losses).items() if len(values) >= LEAST_SEEDS}
+
+
+def optima() -> dict[str, float]:
+    return {name: best for name in PAPER if (best := optimum(name)) is not None}
+
+
+def by_seed(losses: Mapping[tuple[str, str], Mapping[int, float]]) -> dict[tuple[str, str], list[float]]:
+    return {key: [of[seed] for seed in sorted(of)] for key, of in losses.items()}
 
 
 def figure(values: Sequence[float] | None) -> str:
@@ -98,10 +105,10 @@ def rows(names: Mapping[str, str], losses: Losses, problems: Sequence[str]) -> l
     return [row for row in found if any(cell != "–" for cell in row[1:])]
 
 
-def tables(folder: Path, peaks: Path) -> dict[str, str]:
+def tables(runs: Table, peaks: Table) -> dict[str, str]:
     """Name of the file -> Markdown."""
     peers, seconds = read_peers()
-    ours = {**read_ours(folder), **read_default(peaks)}
+    ours = {**read_ours(runs), **read_default(peaks)}
     mine = rows({method: f"**uhebo** `{method}`" for method in OURS}, ours, PAPER)
     return {
         "peers.md": table(["library", *PAPER], [*mine, *rows(LIBRARIES, peers, PAPER)]),
@@ -114,12 +121,12 @@ def tables(folder: Path, peaks: Path) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=Path("results/cells"))
+    parser.add_argument("--results", type=Path, default=Path("results/reproduction"))
     parser.add_argument("--peaks", type=Path, default=Path("results/peaks"))
     parser.add_argument("--out", type=Path, default=Path("docs/tables"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(given.results, given.peaks).items():
+    for name, text in tables(Table(given.results / RUNS), Table(given.peaks / RUNS)).items():
         (given.out / name).write_text(text, encoding="utf-8")
         print(f"{given.out / name}\n\n{text}")
 

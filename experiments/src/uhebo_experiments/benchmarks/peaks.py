@@ -18,6 +18,7 @@ from uhebo_experiments.benchmarks.common import heading, table
 from uhebo_experiments.peer_runs import PeerCell, run_peer
 from uhebo_experiments.ranking import Board
 from uhebo_experiments.runner import compute
+from uhebo_experiments.table import RUNS, Table
 
 PEAKS = {"branin": None, "hartmann3": None, "deceptive": 0.15, "h1": 0.1}
 """Problem -> regret below which the global peak was found."""
@@ -37,7 +38,7 @@ def main() -> None:
         for name in PEAKS
         for library in options.libraries
     ]
-    board = Board.of(compute(cells, options.out, run_peer, jobs=options.jobs, label="runs"))
+    board = Board.of(compute(cells, Table(options.out / RUNS), run_peer, jobs=options.jobs, label="runs"))
     rows = []
     for library in options.libraries:
         row = [library]

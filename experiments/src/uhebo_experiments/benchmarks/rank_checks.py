@@ -24,6 +24,7 @@ from uhebo_experiments.peers import PEERS
 from uhebo_experiments.ranking import OURS, Board
 from uhebo_experiments.runner import compute
 from uhebo_experiments.sets import REPORTING
+from uhebo_experiments.table import RUNS, Table
 
 SEEN_BEFORE = ("hartmann6", "levy-4d", "ackley-5d")
 """In benchmarks/records/peers.csv, which is older than the choice."""
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/peers"))
     options = parser.parse_args()
     cells = [PeerCell(library, name, seed, 50) for seed in range(10) for name in REPORTING for library in PEERS]
-    board = Board.of(compute(cells, options.results / "cells", run_peer, jobs=1, label="runs"))
+    board = Board.of(compute(cells, Table(options.results / RUNS), run_peer, jobs=1, label="runs"))
     ways = {
         "as reported": board,
         f"without {', '.join(SEEN_BEFORE)}": unseen(board),
