@@ -50,7 +50,7 @@ test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 LOWEST := .venv-lowest
 # Not those that need a browser, PyTorch, scikit-learn or minutes: tests of the engine, the sampler, spaces and the shell.
 LOWEST_TESTS := acquire bandit cli diagnose estimate_hmc estimate_shrink faults_files faults_model faults_optimiser fuzz \
-	gp_properties optuna_suites quasi_newton space theory warp
+	gp_properties optuna_suites bfgs space theory warp
 $(LOWEST)/installed: pyproject.toml requirements/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/lowest.txt -e .

@@ -15,6 +15,7 @@ from uhebo import estimate
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import (
     ESTIMATORS,
+    Failure,
     Fit,
     consistent_estimate,
     hmc_estimate,
@@ -25,9 +26,9 @@ from uhebo.estimate import (
     thinned_estimate,
 )
 from uhebo.estimate.consistent import nearest
-from uhebo.estimate.fit import FALLBACK_THETA, log_posterior
+from uhebo.estimate.fit import MODERATE_THETA, log_posterior
 from uhebo.gp import Data, Domain, LogMarginalLikelihood, Posterior, Prior, Theta, named_prior
-from uhebo.gp.likelihood import BATCH_SIZE, FAILED
+from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.types import Array, Rng
 
 MIXED = Domain((0, 3, 0, 5))
@@ -142,15 +143,17 @@ def test_a_likelihood_that_always_fails_ends_at_the_moderate_theta(monkeypatch: 
     def failing(self: LogMarginalLikelihood, log_theta: Array) -> tuple[Array, Array]:
         self.evaluations += len(log_theta)
         self.failures += len(log_theta)
-        return np.full(len(log_theta), FAILED), np.zeros(log_theta.shape)
+        return np.full(len(log_theta), -np.inf), np.zeros(log_theta.shape)
 
     monkeypatch.setattr(LogMarginalLikelihood, "__call__", failing)
     for n in (20, 100):
         fit = map_estimate(made_up(n), rng=np.random.default_rng(0))
-        assert fit.fallback == "moderate theta"
+        assert fit.fallback is Failure.NO_LIKELIHOOD
+        assert fit.fallback.value == "moderate theta"  # its name in the log
+        assert "Cholesky" in fit.fallback.cause
         assert not fit.converged
         assert fit.failures == fit.evaluations > 0
-        np.testing.assert_allclose([fit.theta.ell[0], fit.theta.v, fit.theta.s2], FALLBACK_THETA)
+        np.testing.assert_allclose([fit.theta.ell[0], fit.theta.v, fit.theta.s2], MODERATE_THETA)
         assert np.isfinite(fit.posterior.predict(np.random.default_rng(0).random((5, 2)))[0]).all()
 
 
@@ -161,14 +164,14 @@ def test_a_likelihood_that_fails_in_places_is_counted_and_survived(monkeypatch: 
         value, gradient = whole(self, log_theta)
         bad = log_theta[:, 0] > np.log(0.45)  # the first of the fresh starts, and part of the way of the others
         self.failures += int(bad.sum())
-        return np.where(bad, FAILED, value), np.where(bad[:, None], 0.0, gradient)
+        return np.where(bad, -np.inf, value), np.where(bad[:, None], 0.0, gradient)
 
     monkeypatch.setattr(LogMarginalLikelihood, "__call__", failing)
     fit = map_estimate(made_up(30), rng=np.random.default_rng(3))
     assert fit.fallback is None
     assert fit.failures > 0
     assert fit.theta.ell[0] <= 0.45
-    assert fit.log_posterior > FAILED
+    assert np.isfinite(fit.log_posterior)
 
 
 def test_jitter_is_recorded() -> None:

@@ -166,7 +166,7 @@ def run_files(chunk: Chunk, examples: int) -> None:
     each(chunk, share, values | st.dictionaries(st.sampled_from(["space", "sampler"]), values), check_shell_attribute)
 
 
-MODEL = ("acquire", "estimate", "gp", "space", "errors.py", "quasi_newton.py", "threads.py")
+MODEL = ("acquire", "estimate", "gp", "space", "errors.py", "numerics")
 STUDY = (*MODEL, "bandit.py", "journal.py", "sampler.py", "strategy", "theory.py", "trial_log.py")
 KINDS = {
     "spaces": Kind("search spaces: round trip and suggestions", 20_000, 500, run_spaces, STUDY),

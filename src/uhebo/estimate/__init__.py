@@ -5,7 +5,8 @@ from collections.abc import Callable
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import BLOCK_SIZE, consistent_estimate, pseudo_data, thinned_estimate
-from uhebo.estimate.fit import Estimator, Fit, kept_theta, map_estimate, mle_estimate
+from uhebo.estimate.estimator import Estimator, Failure, Fit, kept_theta
+from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 
@@ -41,6 +42,7 @@ __all__ = [
     "BLOCK_SIZE",
     "ESTIMATORS",
     "Estimator",
+    "Failure",
     "Fit",
     "Scaling",
     "a_gp_ucb_scaling",

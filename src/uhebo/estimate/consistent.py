@@ -13,11 +13,14 @@ paper's argument (the kept points resemble an i.i.d. sample) and drops its label
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.fit import FRESH_STARTS, STEP_GAIN, Fit, fit_loss
+from uhebo.estimate.estimator import Fit
+from uhebo.estimate.fit import FRESH_STARTS, Climber, fit_loss
 from uhebo.gp.data import Data
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
@@ -35,7 +38,7 @@ def consistent_estimate(
     data: Data,
     *,
     kernel: str | Kernel = MATERN52,
-    prior: Prior | str = "paper",
+    prior: str | Prior = "paper",
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
@@ -48,45 +51,18 @@ def consistent_estimate(
     if count < len(data):
         raise InvalidInputError(f"pseudo_points={count} for {len(data)} observations; the loss needs M >= n")
     X, y = pseudo_data(data, count, rng)
-    return fit_loss(
-        "consistent",
-        data,
-        X,
-        y,
-        kernel=kernel,
-        prior=prior,
-        rng=rng,
-        warm=warm,
-        starts=starts,
-        tolerance=tolerance,
-        block_size=block_size,
-    )
+    climb = partial(fit_loss, starts=starts, tolerance=tolerance, block_size=block_size)
+    return climb("consistent", data, X, y, kernel, prior, rng, warm)
 
 
-def thinned_estimate(
-    data: Data,
-    *,
-    kernel: str | Kernel = MATERN52,
-    prior: Prior | str = "paper",
-    rng: Rng,
-    warm: Theta | None = None,
-    starts: int = FRESH_STARTS,
-    tolerance: float = STEP_GAIN,
-) -> Fit:
-    """Maximise the ordinary log posterior on the observed points nearest to 2n uniform draws."""
+def thinned_pairs(data: Data, rng: Rng) -> tuple[Array, Array]:
+    """The distinct observed points nearest to 2n uniform draws."""
     kept = np.unique(nearest(data, data.domain.uniform(rng, 2 * len(data))))
-    return fit_loss(
-        "thinned",
-        data,
-        data.X[kept],
-        data.y[kept],
-        kernel=kernel,
-        prior=prior,
-        rng=rng,
-        warm=warm,
-        starts=starts,
-        tolerance=tolerance,
-    )
+    return data.X[kept], data.y[kept]
+
+
+thinned_estimate = Climber("thinned", thinned_pairs)
+"""Maximise the log posterior on the observed points that are nearest to some pseudo-point."""
 
 
 def pseudo_data(data: Data, count: int, rng: Rng) -> tuple[Array, Array]:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.fit import Fit, log_posterior, map_estimate, without_data
+from uhebo.estimate.estimator import Fit
+from uhebo.estimate.fit import log_posterior, map_estimate, without_data
 from uhebo.gp.data import Data
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
-from uhebo.gp.likelihood import Objective
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.gp.theta import Theta
+from uhebo.numerics.bfgs import BatchFunction
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng
 
@@ -87,7 +88,7 @@ def hmc_estimate(
 
 
 def sample_chain(
-    target: Objective, start: Array, low: Array, high: Array, *, rng: Rng, burn_in: int, draws: int
+    target: BatchFunction, start: Array, low: Array, high: Array, *, rng: Rng, burn_in: int, draws: int
 ) -> Chain:
     """`draws` successive states of a chain on the log density `target` restricted to the box."""
     position = np.clip(start, low, high)
@@ -107,6 +108,8 @@ def sample_chain(
         )
         change = end_value - value + 0.5 * float(momentum @ momentum - end_momentum @ end_momentum)
         probability = math.exp(min(0.0, change)) if math.isfinite(change) else 0.0
+        if value == -math.inf:  # a start without a likelihood: any other place is as good
+            probability = 1.0
         if rng.random() < probability:
             position, value, gradient = proposal, end_value, end_gradient
         if step < burn_in:
@@ -125,7 +128,7 @@ def sample_chain(
 
 
 def _trajectory(
-    target: Objective,
+    target: BatchFunction,
     position: Array,
     value: float,
     gradient: Array,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,18 +26,13 @@ from uhebo.types import Array
 
 BATCH_SIZE = 64
 STRIP = 100
-FAILED = -1e15
-"""Value of a likelihood whose matrix has no Cholesky factor: finite, so that a line search backs away from it."""
-
-
-class Objective(Protocol):
-    """Values (R,) and gradients (R, p) at R points (R, p)."""
-
-    def __call__(self, log_theta: Array) -> tuple[Array, Array]: ...
 
 
 class LogMarginalLikelihood:
-    """L and its gradient for a batch of log thetas (R, d + 2); several blocks (X, y) add up (composite likelihood)."""
+    """L and its gradient for a batch of log thetas (R, d + 2); several blocks (X, y) add up (composite likelihood).
+
+    Where a covariance matrix has no Cholesky factor L is -inf with gradient 0, and counted in `failures`.
+    """
 
     def __init__(self, blocks: Sequence[tuple[Array, Array]], kernel: str | Kernel, domain: Domain) -> None:
         kernel = named_kernel(kernel)
@@ -57,7 +51,7 @@ class LogMarginalLikelihood:
         self.evaluations += len(log_theta)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         if not finite.all():
-            value[~finite] = FAILED
+            value[~finite] = -np.inf
             gradient[~finite] = 0.0
             self.failures += int((~finite).sum())
         return value, gradient
@@ -86,9 +80,8 @@ class LogPosterior:
         if self.prior.is_flat:
             return value, gradient
         log_prior, prior_gradient = self.prior(log_theta)
-        failed = value == FAILED
-        prior_gradient[failed] = 0.0
-        return np.where(failed, FAILED, value + log_prior), gradient + prior_gradient
+        prior_gradient[np.isneginf(value)] = 0.0
+        return value + log_prior, gradient + prior_gradient
 
 
 class _SmallBlock:

@@ -24,7 +24,7 @@ from uhebo.acquire import (
     with_pending,
 )
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import BLOCK_SIZE, Fit, kept_theta, named_estimator
+from uhebo.estimate import BLOCK_SIZE, Failure, Fit, kept_theta, named_estimator
 from uhebo.gp import Kernel, Posterior, Prior, Theta, named_prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
@@ -148,7 +148,7 @@ class Step:
 
     def no_data(self, **tags: Any) -> Proposal:
         """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
-        return self.random(fallback="no data", **tags)
+        return self.random(fallback=Failure.NO_DATA.value, **tags)
 
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
         """Maximise the acquisition function (of the settings, or the one named) over the space.
@@ -239,7 +239,7 @@ def fit_record(fit: Fit) -> dict[str, Any]:
     if fit.jitter:
         record["jitter"] = float(f"{fit.jitter:.2g}")
     if fit.fallback:
-        record["fallback"] = fit.fallback
+        record["fallback"] = fit.fallback.value
     if not fit.converged:
         record["converged"] = False
     record.update({name: round(value, 4) for name, value in fit.extra.items()})

@@ -17,8 +17,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Function = Callable[[Array], tuple[Array, Array]]
+from uhebo.types import Array
+
+BatchFunction = Callable[[Array], tuple[Array, Array]]
+"""Points (R, p) -> values (R,), gradients (R, p); a value that is not finite is a failure there."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Minima:
 
 
 def minimise(
-    function: Function,
+    function: BatchFunction,
     starts: Array,
     low: Array,
     high: Array,
@@ -48,7 +50,7 @@ def minimise(
     race_tolerance: float | None = None,
     hessian: Array | None = None,
 ) -> Minima:
-    """Minimise `function` (batch of points (R, p) -> values (R,), gradients (R, p)) from every row of `starts`.
+    """Minimise `function` from every row of `starts`.
 
     A row stops when its projected gradient is below `gradient_tolerance`, when a step improves its value by less than
     `value_tolerance` relative to max(1, |value|) and the next one promises no more, when two successive steps do, or
@@ -66,7 +68,7 @@ def minimise(
     result = Minima(x.copy(), value.copy(), np.zeros(len(x), dtype=bool), np.zeros((len(x), p, p)), rounds)
     # The state holds the rows still running and nothing else; `row` says which of the starts each of them is.
     state = _Rows.start(x, value, gradient, first_step if hessian is None else max_step, hessian)
-    flat = state.aim(low, high, gradient_tolerance)
+    flat = state.search_direction(low, high, gradient_tolerance)
     result.converged[flat & ~unusable] = True
     state = state.without(flat, result)
     while len(state.row) and rounds < max_rounds:
@@ -77,13 +79,13 @@ def minimise(
         accepted = gain >= -1e-4 * expected
         done = behind = np.zeros(len(accepted), dtype=bool)
         if not accepted.all():
-            done = state.shorten(~accepted, gain, expected, value_tolerance)
+            done = state.backtrack(~accepted, gain, expected, value_tolerance)
         if accepted.any():
-            state.move(accepted, trial, moved, new_value, new_gradient)
+            state.accept(accepted, trial, moved, new_value, new_gradient)
             relative = gain / np.maximum(1.0, np.abs(state.value))
             state.slow = np.where(accepted, (state.slow + 1) * (relative <= value_tolerance), state.slow)
             state.limit[accepted] = max_step
-            flat = state.aim(low, high, gradient_tolerance)
+            flat = state.search_direction(low, high, gradient_tolerance)
             # One small gain may be a bad step; one that promised no more than it gave is the end.
             spent = (state.slow >= 1) & (-state.slope <= 2.0 * value_tolerance * np.maximum(1.0, np.abs(state.value)))
             done = done | (accepted & (flat | spent | (state.slow >= 2)))
@@ -155,19 +157,19 @@ class _Rows:
         trial = _project(self.x + self.length[:, None] * self.step, low, high)
         moved = trial - self.x
         expected = _dot(self.gradient, moved)
-        bent = expected > 0.1 * self.length * self.slope
-        if bent.any():
+        turned = expected > 0.1 * self.length * self.slope
+        if turned.any():
             # The projection turned most of the descent away: go only as far as the first bound on the way.
             ahead = np.where(self.step > 0.0, high - self.x, low - self.x)
             with np.errstate(divide="ignore", invalid="ignore"):
                 first = np.nanmin(np.where(self.step == 0.0, np.inf, ahead / self.step), axis=1)
-            self.length = np.where(bent, np.minimum(self.length, first), self.length)
+            self.length = np.where(turned, np.minimum(self.length, first), self.length)
             trial = _project(self.x + self.length[:, None] * self.step, low, high)
             moved = trial - self.x
             expected = _dot(self.gradient, moved)
         return trial, moved, expected
 
-    def shorten(self, rows: NDArray[np.bool_], gain: Array, expected: Array, tolerance: float) -> NDArray[np.bool_]:
+    def backtrack(self, rows: NDArray[np.bool_], gain: Array, expected: Array, tolerance: float) -> NDArray[np.bool_]:
         """Make the step of these rows shorter; says for which of them there is no point in that."""
         # Minimiser of the parabola through value, slope and trial value; kept within [0.1, 0.5] of the old length.
         shrink = np.minimum(np.maximum(expected / (2.0 * np.fmin(gain + expected, -1e-300)), 0.1), 0.5)
@@ -177,7 +179,7 @@ class _Rows:
         # No improvement is to be had at the precision asked for: that is convergence, not failure.
         return np.asarray(rows & (at_noise | (longest < 1e-9)))
 
-    def move(self, rows: NDArray[np.bool_], trial: Array, moved: Array, value: Array, gradient: Array) -> None:
+    def accept(self, rows: NDArray[np.bool_], trial: Array, moved: Array, value: Array, gradient: Array) -> None:
         """Take these rows to their trial points and update their BFGS matrices; the others have moved by nothing."""
         change = gradient - self.gradient
         if rows.all():
@@ -188,10 +190,10 @@ class _Rows:
             moved, change = np.where(column, moved, 0.0), np.where(column, change, 0.0)
             self.x, self.gradient = np.where(column, trial, self.x), np.where(column, gradient, self.gradient)
             self.value, self.length = np.where(rows, value, self.value), np.where(rows, 1.0, self.length)
-        self.bend(moved, change)
+        self.bfgs_update(moved, change)
 
     @np.errstate(over="ignore", invalid="ignore")  # what goes beyond the range of doubles is caught at the end
-    def bend(self, s: Array, y: Array) -> None:
+    def bfgs_update(self, s: Array, y: Array) -> None:
         """Damped BFGS update; the first one of a row rescales the identity (Shanno & Phua 1978)."""
         s_y = _dot(s, y)
         if self.fresh.any():
@@ -216,7 +218,7 @@ class _Rows:
             self.hessian[lost] = np.eye(s.shape[1])
             self.fresh[lost] = True
 
-    def aim(self, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
+    def search_direction(self, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
         """Newton steps in the free variables; says which rows are stationary points already.
 
         A row that did not move gets the step it had.
@@ -236,9 +238,9 @@ class _Rows:
             slope = -_dot(direction, target)
         largest = np.abs(direction).max(axis=1)
         if (largest > self.limit).any():
-            shorten = np.minimum(1.0, self.limit / np.maximum(largest, 1e-300))
-            direction *= shorten[:, None]
-            slope *= shorten
+            scale = np.minimum(1.0, self.limit / np.maximum(largest, 1e-300))
+            direction *= scale[:, None]
+            slope *= scale
         self.step, self.slope = direction, slope
         return np.asarray(np.abs(target).max(axis=1) <= tolerance)
 

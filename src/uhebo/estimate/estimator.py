@@ -1,0 +1,132 @@
+"""What an estimator is, what it returns, and what it says when it could not do its work.
+
+An estimator is a plain function
+
+    run(data, *, kernel, prior, rng, warm=None) -> Fit
+
+which may take `starts`, `tolerance` and `block_size` too; `Estimator` is that function with its name and abilities.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+
+from uhebo.gp.data import Data
+from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
+from uhebo.gp.posterior import Posterior
+from uhebo.gp.priors import Prior, named_prior
+from uhebo.gp.theta import Theta
+from uhebo.types import Rng
+
+OPTIONS = ("starts", "tolerance", "block_size")
+"""Arguments of an estimator beside those that every one has: fresh starts of its climb, nats it may stop short of the
+maximum, and pairs in a block of a composite likelihood."""
+
+
+class Failure(str, Enum):
+    """Why a fit has the moderate theta instead of a fitted one; as a string, its name in the log."""
+
+    cause: str
+    remedy: str
+
+    def __new__(cls, name: str, cause: str, remedy: str) -> Failure:
+        member = str.__new__(cls, name)
+        member._value_, member.cause, member.remedy = name, cause, remedy
+        return member
+
+    __str__ = str.__str__
+    NO_DATA = "no data", "no trial has ended with a value yet", "none is needed: the model starts with the first value"
+    NO_LIKELIHOOD = (
+        "moderate theta",
+        "no hyperparameters tried gave a covariance matrix with a Cholesky factor",
+        "remove repeated points with different values, or use a prior with a higher floor of the noise",
+    )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One theta, or several (HMC), the posteriors under them, and how the fit went."""
+
+    estimator: str
+    prior: str
+    data: Data
+    kernel: Kernel
+    thetas: tuple[Theta, ...]
+    log_posterior: float
+    """Value of the loss that was climbed, at the theta returned (the best one for HMC)."""
+    converged: bool
+    starts: int
+    evaluations: int
+    failures: int
+    """Evaluations whose covariance matrix had no Cholesky factor."""
+    fallback: Failure | None = None
+    """Why theta is the moderate one; None where it was fitted."""
+    extra: Mapping[str, float] = field(default_factory=dict)
+    """Figures of one estimator alone: acceptance and effective sample size, or the scaling."""
+
+    @cached_property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """`data` under each theta: worked out when first asked for, because it is O(n³) where the fit may be less."""
+        return tuple(Posterior.of(self.data, theta, self.kernel) for theta in self.thetas)
+
+    @property
+    def posterior(self) -> Posterior:
+        return self.posteriors[0]
+
+    @property
+    def theta(self) -> Theta:
+        return self.thetas[0]
+
+    @property
+    def jitter(self) -> float:
+        return max(posterior.jitter for posterior in self.posteriors)
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way from data to theta: its name, the function, and which of `OPTIONS` that takes."""
+
+    name: str
+    run: Callable[..., Fit]
+    takes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, run: Callable[..., Fit]) -> Estimator:
+        """With the abilities that the signature of `run` shows."""
+        parameters = inspect.signature(run).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return cls(name, run, frozenset(OPTIONS))
+        return cls(name, run, frozenset(OPTIONS) & parameters.keys())
+
+    @property
+    def climbs(self) -> bool:
+        """Whether it climbs a loss from given starts to a given tolerance."""
+        return {"starts", "tolerance"} <= self.takes
+
+    def __call__(
+        self,
+        data: Data,
+        *,
+        kernel: str | Kernel = MATERN52,
+        prior: str | Prior = "paper",
+        rng: Rng,
+        warm: Theta | None = None,
+        starts: int | None = None,
+        tolerance: float | None = None,
+        block_size: int | None = None,
+    ) -> Fit:
+        """Run it; an option that it does not take is left out, one that is None is left to its own default."""
+        given = {"starts": starts, "tolerance": tolerance, "block_size": block_size}
+        options = {name: value for name, value in given.items() if value is not None and name in self.takes}
+        kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
+        fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
+        return fit if fit.estimator == self.name else replace(fit, estimator=self.name)
+
+
+def kept_theta(name: str, data: Data, kernel: Kernel, prior: Prior, theta: Theta) -> Fit:
+    """The theta of an earlier fit on more data, without a look at the loss."""
+    return Fit(name, prior.name, data, kernel, (theta,), float("nan"), True, 0, 0, 0)
