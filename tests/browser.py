@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.conftest import require
+from tests.waiting import LIMIT_S
 
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
@@ -49,8 +50,8 @@ def chromium(profile: Path, width: int = 1200, height: int = 900) -> Iterator[An
     service = webdriver.ChromeService(executable_path=driver_path)
     driver = webdriver.Chrome(options=options, service=service)
     try:
-        driver.set_page_load_timeout(120)
-        driver.set_script_timeout(60)
+        driver.set_page_load_timeout(LIMIT_S)
+        driver.set_script_timeout(LIMIT_S)
         driver.execute_cdp_cmd("Network.enable", {})
         driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads), "eventsEnabled": False}
@@ -83,7 +84,7 @@ def prefer(driver: Any, scheme: str, media: str = "") -> None:
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
-def wait_until(driver: Any, script: str, seconds: float = 60.0) -> Any:
+def wait_until(driver: Any, script: str, seconds: float = LIMIT_S) -> Any:
     """The value of a piece of JavaScript once it is true."""
     wait = require("selenium.webdriver.support.ui", "pip install 'uhebo[dev]'").WebDriverWait
     return wait(driver, seconds).until(lambda d: d.execute_script(f"return {script}"))

@@ -28,6 +28,7 @@ import pytest
 
 import uhebo
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 from uhebo.estimate import ESTIMATORS
 from uhebo.methods import METHODS
 
@@ -143,7 +144,7 @@ def run_line(shell: Shell, line: str, variables: dict[str, str]) -> str:
     search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PATH": search}
     done = subprocess.run(
-        ["sh", "-c", line], cwd=shell.folder, env=environment, capture_output=True, text=True, timeout=300
+        ["sh", "-c", line], cwd=shell.folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -153,11 +154,11 @@ def pip(folder: Path, args: list[str]) -> str:
     """As a user calls it beside the sources, in an empty environment; what this one has is not fetched again."""
     environment, sources = folder / "environment", folder / "sources"
     if not environment.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=300)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=LIMIT_S)
         copy_sources(sources)
     command = [str(environment / "bin" / "python"), "-m", "pip", *args, "--no-index", "--no-build-isolation"]
     here = {**os.environ, "PYTHONPATH": str(Path(pytest.__file__).parents[1]), "GIT_CEILING_DIRECTORIES": str(folder)}
-    done = subprocess.run(command, cwd=sources, env=here, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=sources, env=here, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, f"{args}\n{done.stdout}\n{done.stderr}"
     assert list(environment.glob("lib/*/site-packages/uhebo/__init__.py"))
     return done.stdout

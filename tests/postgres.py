@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.waiting import LIMIT_S
+
 USER = "uhebo"
 HOW = "PostgreSQL can not be started here: apt-get install postgresql, pip install 'psycopg[binary]'"
 
@@ -71,11 +73,11 @@ class Server:
             file.writelines(f"{name} = {value}\n" for name, value in settings.items())
 
     def start(self) -> None:
-        self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "-t", "60", "start")
+        self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "-t", f"{LIMIT_S:.0f}", "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """`immediate` drops every connection and writes nothing more, as a crash does."""
-        self._run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-t", f"{LIMIT_S:.0f}", "-m", mode, "stop")
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self.programs / program), *arguments]
@@ -85,7 +87,13 @@ class Server:
                 "setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups", "--", *command
             ]  # fmt: skip
         done = subprocess.run(
-            command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
         )
         if done.returncode:
             raise NoServer(f"{program} failed: {done.stderr.strip() or done.stdout.strip()}")

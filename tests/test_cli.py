@@ -35,11 +35,21 @@ from uhebo.storage.explain import masked, printable
 SPACE = ("--param", "x=float:0:1", "--param", "n=int:1:9", "--param", "gas=cat:argon,nitrogen")
 
 
+@pytest.fixture(scope="module")
+def study_of_three(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a study with three suggested trials, made once: making it takes longer than most tests with it."""
+    file = tmp_path_factory.mktemp("lab") / "lab.db"
+    for command in (("create", str(file), *SPACE, "--seed", "1", "--startup", "3"), ("suggest", str(file), "-n", "3")):
+        with pytest.raises(SystemExit) as left:
+            main(command)
+        assert not left.value.code
+    return file.read_bytes()
+
+
 @pytest.fixture
-def lab(shell: Shell) -> Shell:
+def lab(shell: Shell, study_of_three: bytes) -> Shell:
     """With a study of three suggested trials in lab.db."""
-    shell("create", "lab.db", *SPACE, "--seed", "1", "--startup", "3")
-    shell("suggest", "lab.db", "-n", "3")
+    (shell.folder / "lab.db").write_bytes(study_of_three)
     return shell
 
 

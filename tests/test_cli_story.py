@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,14 @@ import pytest
 import uhebo
 from tests.pages import README, blocks, commands, run_blocks
 from tests.shell import Shell
+from tests.waiting import LIMIT_S, wait_for
 from uhebo.cli.settings import Kept, effective
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
 COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "worker", "diagnose", "report"]
-COMMANDS += ["dashboard", "methods", "problems", "reproduce", "bench"]
+COMMANDS += ["dashboard", "methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
 
 
 def _environment() -> dict[str, str]:
@@ -34,21 +34,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": source, "UHEBO_DEBUG": ""}
 
 
-def _uhebo(folder: Path, *args: str) -> str:
-    """`uhebo` as a program of its own."""
-    command = [sys.executable, "-m", "uhebo.cli", *args]
-    done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_the_scientists_story(tmp_path: Path) -> None:
-    """create, suggest a batch, tell by CSV, suggest again, diagnose, report: from an empty folder, as programs."""
+def test_the_scientists_story(shell: Shell, tmp_path: Path) -> None:
+    """create, suggest a batch, tell by CSV, suggest again, diagnose, report: from an empty folder."""
     (tmp_path / "space.toml").write_text(
         'direction = "maximize"\nseed = 3\n[parameters]\ntemperature = [700, 1000]\nminutes = [5.0, 240.0]\n'
     )
-    _uhebo(tmp_path, "create", "lab.db", "--space", "space.toml")
-    batch = list(csv.DictReader(_uhebo(tmp_path, "suggest", "lab.db", "-n", "8", "--csv").splitlines()))
+    shell("create", "lab.db", "--space", "space.toml")
+    batch = list(csv.DictReader(shell("suggest", "lab.db", "-n", "8", "--csv").splitlines()))
     assert len(batch) == 8
     for row in batch:  # the furnace
         row["value"] = str(90 - abs(float(row["temperature"]) - 850) / 10 - abs(float(row["minutes"]) - 60) / 20)
@@ -56,14 +48,14 @@ def test_the_scientists_story(tmp_path: Path) -> None:
         writer = csv.DictWriter(file, list(batch[0]))
         writer.writeheader()
         writer.writerows(batch)
-    told = json.loads(_uhebo(tmp_path, "tell", "lab.db", "--csv", "batch.csv", "--json"))
+    told = json.loads(shell("tell", "lab.db", "--csv", "batch.csv", "--json"))
     assert (told["told"], told["finished"]) == (8, 8)
     assert told["best"]["value"] == max(float(row["value"]) for row in batch)
-    again = json.loads(_uhebo(tmp_path, "suggest", "lab.db", "-n", "2", "--json"))
+    again = json.loads(shell("suggest", "lab.db", "-n", "2", "--json"))
     assert [suggestion["number"] for suggestion in again] == [8, 9]
-    found = json.loads(_uhebo(tmp_path, "diagnose", "lab.db", "--json"))
+    found = json.loads(shell("diagnose", "lab.db", "--json"))
     assert found["verdict"] in ("trust", "caution", "do not trust")
-    _uhebo(tmp_path, "report", "lab.db", "-o", "report.html")
+    shell("report", "lab.db", "-o", "report.html")
     assert "temperature" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["batch.csv", "lab.db", "report.html", "space.toml"]
 
@@ -71,7 +63,7 @@ def test_the_scientists_story(tmp_path: Path) -> None:
 def test_ctrl_c(tmp_path: Path) -> None:
     """As a program: exit code 130 within seconds, the trials that were done are kept, the child is gone."""
     script = tmp_path / "train.sh"
-    script.write_text('#!/bin/sh\nif [ "$UHEBO_TRIAL" = 2 ]; then echo $$ > pid; sleep 60; fi\necho 1.5\n')
+    script.write_text('#!/bin/sh\nif [ "$UHEBO_TRIAL" = 2 ]; then echo $$ > pid; sleep 3600; fi\necho 1.5\n')
     script.chmod(0o755)
     args = ["optimize", "--param", "x=float:0:1", "--json", "--", "./train.sh"]
     # A shell that starts the tests in the background makes everything below it ignore Ctrl-C.
@@ -79,21 +71,15 @@ def test_ctrl_c(tmp_path: Path) -> None:
     command = [sys.executable, "-c", listening + "runpy.run_module('uhebo.cli', run_name='__main__')", *args]
     with subprocess.Popen(command, cwd=tmp_path, env=_environment(), stdout=-1, stderr=-1, text=True) as process:
         try:
-            until = time.monotonic() + 60
-            while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-                assert time.monotonic() < until
-                assert process.poll() is None
-                time.sleep(0.05)
+            pid = tmp_path / "pid"
+            wait_for(lambda: pid.exists() and pid.read_text(), lambda: "" if process.poll() is None else "it ended")
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=LIMIT_S)
         finally:
             process.kill()
     assert process.returncode == 130, err
     assert json.loads(out)["trials"] == {"finished": 2, "failed": 1}
-    until = time.monotonic() + 30
-    while _runs(int((tmp_path / "pid").read_text())):
-        assert time.monotonic() < until, "the child is still there"
-        time.sleep(0.05)
+    wait_for(lambda: not _runs(int(pid.read_text())))
 
 
 def _runs(pid: int) -> bool:
@@ -133,7 +119,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     pages: list[str] = []
 
     def fetch(running: Dashboard) -> None:
-        with urlopen(running.url, timeout=20) as answer:
+        with urlopen(running.url, timeout=LIMIT_S) as answer:
             pages.append(answer.read().decode())
 
     monkeypatch.setattr(Dashboard, "wait", fetch)
@@ -157,6 +143,8 @@ def test_every_example_in_help_runs(shell: Shell, monkeypatch: pytest.MonkeyPatc
                 (shell.folder / file).unlink(missing_ok=True)
         if "--port" in args:
             args[args.index("--port") + 1] = "0"  # the port of the example may be taken here
+        if "--trials" in args:
+            args[args.index("--trials") + 1] = "10"  # the budget of the example takes a minute
         shell(*args)
     assert bool(pages) == (command == "dashboard")
 

@@ -23,6 +23,7 @@ from optuna.trial import create_trial
 import uhebo
 from tests import browser
 from tests.conftest import require
+from tests.waiting import LIMIT_S
 from uhebo.report import Dashboard, ReportError, start_dashboard
 from uhebo.report.dashboard import NOTE_HEADING, annotate, is_loopback, open_storage
 
@@ -51,7 +52,7 @@ def running(storage: Any, **options: Any) -> Iterator[Dashboard]:
 
 def ask(url: str, **headers: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=LIMIT_S) as answer:
             return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

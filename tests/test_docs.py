@@ -22,6 +22,7 @@ from tests.browser import chromium, console_errors, hosts_asked, prefer
 from tests.conftest import require
 from tests.pages import HIDDEN_CODE, README, ROOT, Block, blocks, pages, run_blocks
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 from uhebo_experiments.benchmarks import choose
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.table import RUNS, Table
@@ -109,7 +110,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     environment = {**os.environ, "PYTHONPATH": source, "NO_MKDOCS_2_WARNING": "1"}
     # Not --quiet: it drops warnings before --strict can count them.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

@@ -12,6 +12,7 @@ import pytest
 
 import uhebo
 from tests.conftest import require
+from tests.waiting import LIMIT_S
 from uhebo import estimate
 from uhebo.errors import InvalidInputError
 
@@ -39,8 +40,8 @@ EXAMPLES = (
     Example("shell.sh", ("{folder}", "2"), ("day 2", "temperature", "Is it worth going on?")),
     Example("search_cv.py", ("--trials", "12"), ("best f1 over the folds: 0.9", "f1 on data it never saw: 0.9")),
     Example("botorch_loop.py", ("--trials", "2"), ("SingleTaskGP", "UHEModel"), (TORCH, BOTORCH)),
-    Example("ray_tune.py", ("--trials", "20", "--folder", "{folder}"), ("20 trials, 0 errors", "best loss"), (RAY,)),
-    Example("dask_cluster.py", ("--trials", "20", "--folder", "{folder}"), ("20 trials by 2 workers",), (DASK,)),
+    Example("ray_tune.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials, 0 errors", "best loss"), (RAY,)),
+    Example("dask_cluster.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials by 2 workers",), (DASK,)),
     Example("add_a_method.py", ("--trials", "10", "--seeds", "1"), ("random-when-stuck", "the maximum is")),
 )
 
@@ -58,7 +59,7 @@ def test_the_example_runs(example: Example, tmp_path: Path) -> None:
     command = ["bash", str(program)] if program.suffix == ".sh" else [sys.executable, str(program)]
     arguments = [argument.format(folder=tmp_path) for argument in example.arguments]
     done = subprocess.run(
-        [*command, *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=900
+        [*command, *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=LIMIT_S
     )
     assert done.returncode == 0, done.stderr
     for words in example.says:

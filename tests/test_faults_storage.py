@@ -22,8 +22,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 import uhebo
 from tests.postgres import Server
+from tests.waiting import LIMIT_S
 from tests.worker_control import (
-    LIMIT_S,
     ROOT,
     STARTED,
     Worker,
@@ -35,7 +35,6 @@ from tests.worker_control import (
     storage_at,
     together,
     trials_in,
-    wait_for,
 )
 from tests.worker_processes import SPACE, STUDY
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
@@ -169,7 +168,7 @@ def test_row_32_the_database_goes_away(phase: str, url: str, tmp_path: Path, pos
     postgres.stop()
     try:
         worker.go()
-        wait_for(lambda: "does not answer" in worker.said, worker)
+        worker.wait_for(lambda: "does not answer" in worker.said)
         if phase != "suggest":
             assert worker.events()[-1]["event"] == "returned"
             assert len(list((worker.folder / "unsent").glob("*.json"))) == 1  # on disk meanwhile
@@ -193,7 +192,7 @@ def test_row_32_killed_in_the_outage_the_result_is_delivered_by_another(
     postgres.stop()
     try:
         worker.go()
-        wait_for(lambda: "does not answer" in worker.said, worker)
+        worker.wait_for(lambda: "does not answer" in worker.said)
         worker.kill()
     finally:
         postgres.start()

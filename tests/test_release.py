@@ -18,6 +18,7 @@ import uhebo
 from tests.browser import require_program
 from tests.conftest import require
 from tests.pages import ROOT, copy_sources
+from tests.waiting import LIMIT_S
 from uhebo import _version
 
 if sys.version_info >= (3, 11):
@@ -34,7 +35,7 @@ def build(folder: Path, kind: str, out: Path, **environment: str) -> Path:
     require("hatch_vcs", "pip install hatch-vcs hatchling")
     command = [sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(out), str(folder)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SETUPTOOLS_SCM"))}
-    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     (made,) = out.iterdir()
     return made
@@ -51,7 +52,7 @@ def copy(tmp_path: Path) -> Path:
 def git(folder: Path, *args: str) -> None:
     require_program("git", how="apt-get install git")
     command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false", *args]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=LIMIT_S)
 
 
 def test_without_git_the_version_is_the_fallback(copy: Path, tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_import_does_not_look_the_version_up() -> None:
     source = str(Path(uhebo.__file__).parents[1])
     command = [sys.executable, "-S", "-c", code]
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True, check=True, timeout=60
+        command, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True, check=True, timeout=LIMIT_S
     )
     assert done.stdout.strip() == "False"
 

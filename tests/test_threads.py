@@ -11,6 +11,7 @@ import optuna
 from threadpoolctl import ThreadpoolController
 
 import uhebo
+from tests.waiting import LIMIT_S
 from uhebo.api import QUIET
 from uhebo.numerics.threads import single_threaded
 
@@ -124,5 +125,5 @@ print(joblib.Parallel(2)(joblib.delayed(double)(number) for number in (1, 2)))
 
 def test_a_function_of_a_script_goes_to_other_processes() -> None:
     """joblib sends functions of `__main__` by value, with all they refer to; a lock can not be sent."""
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.stdout == "[2, 4]\n", done.stderr

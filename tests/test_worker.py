@@ -23,6 +23,7 @@ import uhebo
 from tests.long.soak import SMALL, verdict
 from tests.postgres import Server
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 from tests.worker_control import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import Kept, keep
@@ -402,7 +403,7 @@ def test_a_nursery_evaluates_and_outlives_what_it_evaluates() -> None:
             raise CannotEvaluate("no such program")
         return float(params["x"]) * 2
 
-    with Nursery(fn, timeout=60.0, memory=None) as nursery:
+    with Nursery(fn, timeout=LIMIT_S, memory=None) as nursery:
         assert nursery(0, {"x": 0.1}) == 0.2
         with pytest.raises(EvaluationFailed, match="without a value, with exit code 3"):
             nursery(1, {"x": 0.1})
@@ -501,7 +502,7 @@ def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest)
     command = [sys.executable, "-m", "tests.long.soak", "--small", "--on", plan.database, "--out", str(tmp_path)]
     began = time.monotonic()
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, f"after {time.monotonic() - began:.0f} s: {done.stdout}\n{done.stderr}"
     report = json.loads((tmp_path / f"{plan.database}.json").read_text())

@@ -19,15 +19,12 @@ import optuna
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial
 
+from tests.waiting import LIMIT_S, wait_for
 from tests.worker_processes import STUDY
 from uhebo.storage.database import open_storage
 from uhebo.workers import leases
 
 ROOT = Path(__file__).parent.parent
-LIMIT_S = 600.0
-"""Seconds until a wait is given up. An idle machine needs a few; a busy one may need a hundred times as long."""
-
-
 STARTED: list[Worker] = []
 
 
@@ -49,7 +46,11 @@ class Worker:
         return self.errors.read_text()
 
     def arrive(self) -> None:
-        wait_for((self.folder / "at").exists, self)
+        self.wait_for((self.folder / "at").exists)
+
+    def wait_for(self, happened: Callable[[], Any]) -> None:
+        """Wait while this worker runs."""
+        wait_for(happened, lambda: "" if self.process.poll() is None else f"the worker ended: {self.said}")
 
     def go(self) -> None:
         (self.folder / "go").touch()
@@ -74,19 +75,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def wait_for(happened: Callable[[], Any], worker: Worker | None = None) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        assert worker is None or worker.process.poll() is None, f"the worker ended: {worker and worker.said}"
-        time.sleep(0.05)
-
-
 def together(task: str, folder: Path, url: str) -> Any:
     """What the processes of `tests.worker_processes.together` returned."""
     command = [sys.executable, "-m", "tests.worker_processes", "together", task, str(folder), url]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=2 * LIMIT_S, check=False
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
