@@ -584,7 +584,7 @@ def test_wrong_param_options(shell: Shell, text: str) -> None:
         ("[parameters]\nx = {type = 'float', low = 1}", "'high' is missing"),
         ("[parameters]\nx = {type = 'float', low = 1, hihg = 2}", "unknown key 'hihg'"),
         ("[parameters]\nx = {type = 'float', low = 1, high = 2, log = 'yes'}", "log is 'yes'"),
-        ("[parameters]\nx = {type = 'int', low = 1.5, high = 2}", "parameter 'x': low=1.5, expected an integer"),
+        ("[parameters]\nx = {type = 'int', low = 1.5, high = 2}", "parameter 'x': low is 1.5; expected an integer"),
         ("[parameters]\nx = {type = 'categorical', choices = [[1], [2]]}", "'x'"),
         ("[parameters]\nnumber = [1, 2]", "can not be named 'number'"),
         ("seed = 'one'\n[parameters]\nx = [0, 1]", "seed is 'one', expected a value of type int"),

@@ -302,7 +302,7 @@ def test_row_16_an_impossible_space_is_refused_before_the_first_trial(space: dic
 
 def test_row_16_the_sampler_refuses_what_optuna_lets_through() -> None:
     study = optuna.create_study(sampler=UHESampler(seed=0))
-    with pytest.raises(InvalidInputError, match=r"parameter 'x': high=inf"):
+    with pytest.raises(InvalidInputError, match=r"parameter 'x': high is inf"):
         study.optimize(lambda trial: trial.suggest_float("x", 0, math.inf), n_trials=1)
 
 

@@ -270,25 +270,25 @@ def test_neighbours_in_a_long_column_are_powers_of_two_away(log: bool) -> None:
     [
         (lambda: Float(2, 1), "low=2.0 is above high=1.0"),
         (lambda: Int(2, 1), "low=2 is above high=1"),
-        (lambda: Float(math.nan, 1), "low=nan, expected a finite"),
-        (lambda: Float(0, math.inf), "high=inf, expected a finite"),
-        (lambda: Float(0, 10**400), "high=1000.*expected a finite"),
-        (lambda: Float(0, 1, step=math.nan), "step=nan, expected a finite"),
+        (lambda: Float(math.nan, 1), "low is nan; expected a finite number"),
+        (lambda: Float(0, math.inf), "high is inf; expected a finite number"),
+        (lambda: Float(0, 10**400), "high is 1000.*expected a finite"),
+        (lambda: Float(0, 1, step=math.nan), "step is nan; expected a finite number"),
         (lambda: Float(0, 1, log=True), "low=0.0 with log=True"),
         (lambda: Float(-1, 1, log=True), "low=-1.0 with log=True"),
         (lambda: Int(0, 1, log=True), "low=0 with log=True"),
         (lambda: Float(1, 2, log=True, step=0.1), "step=0.1 with log=True"),
         (lambda: Int(1, 9, log=True, step=2), "step=2 with log=True"),
-        (lambda: Float(0, 1, step=0), "step=0.0, expected step > 0"),
-        (lambda: Int(0, 1, step=-1), "step=-1, expected step > 0"),
-        (lambda: Float("0", 1), "low='0', expected a number"),  # type: ignore[arg-type]
-        (lambda: Float(0, None), "high=None, expected a number"),  # type: ignore[arg-type]
-        (lambda: Float(False, 1), "low=False, expected a number"),
-        (lambda: Float(np.bool_(False), 1), "low=False, expected a number"),  # type: ignore[arg-type]
-        (lambda: Float(Fraction(1, 3), 1), "expected a number"),  # type: ignore[arg-type]
-        (lambda: Int(0.0, 1), "low=0.0, expected an integer"),  # type: ignore[arg-type]
-        (lambda: Int(False, True), "low=False, expected an integer"),
-        (lambda: Int(0, 4, step=0.5), "step=0.5, expected an integer"),  # type: ignore[arg-type]
+        (lambda: Float(0, 1, step=0), "step is 0; expected a finite number > 0"),
+        (lambda: Int(0, 1, step=-1), "step is -1; expected an integer >= 1"),
+        (lambda: Float("0", 1), "low is '0'; expected a finite number; use Categorical"),  # type: ignore[arg-type]
+        (lambda: Float(0, None), "high is None; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Float(False, 1), "low is .*False.*; expected a finite number"),
+        (lambda: Float(np.bool_(False), 1), "low is .*False.*; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Float(Fraction(1, 3), 1), "expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Int(0.0, 1), "low is 0.0; expected an integer; use Float"),  # type: ignore[arg-type]
+        (lambda: Int(False, True), "low is False; expected an integer"),
+        (lambda: Int(0, 4, step=0.5), "step is 0.5; expected an integer >= 1"),  # type: ignore[arg-type]
         (lambda: Float(-LARGEST, LARGEST, step=1e300), "too fine for doubles"),
         (lambda: Float(1e16, 1e16 + 10, step=0.1), "too fine for doubles"),
         (lambda: Categorical([]), "no choices"),
@@ -306,13 +306,13 @@ def test_row_16_impossible_declarations_are_refused(declare: Callable[[], object
     ("given_space", "message"),
     [
         ({"x": (2, 1)}, "parameter 'x': low=2 is above high=1"),
-        ({"x": (0.0, math.nan)}, "parameter 'x': high=nan"),
-        ({"x": ("a", "b")}, "parameter 'x': low='a', expected a number"),
+        ({"x": (0.0, math.nan)}, "parameter 'x': high is nan"),
+        ({"x": ("a", "b")}, "parameter 'x': low is 'a'; expected a finite number"),
         ({"x": (1, 2, 3)}, r"parameter 'x': got \(1, 2, 3\)"),
         ({"x": []}, "parameter 'x': there are no choices"),
         ({"x": 3}, "parameter 'x': got 3, expected"),
-        ({"x": FloatDistribution(math.nan, 1)}, "parameter 'x': low=nan"),
-        ({"x": FloatDistribution(0, math.inf)}, "parameter 'x': high=inf"),
+        ({"x": FloatDistribution(math.nan, 1)}, "parameter 'x': low is nan"),
+        ({"x": FloatDistribution(0, math.inf)}, "parameter 'x': high is inf"),
         ({"x": IntDistribution(0, 2**60)}, "parameter 'x': .* beyond 2"),
         ({"x": CategoricalDistribution([1, True])}, "parameter 'x': the choices 1 and True"),
         ({"": (0, 1)}, "named ''"),

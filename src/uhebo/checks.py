@@ -18,13 +18,18 @@ T = TypeVar("T")
 LARGEST = sys.float_info.max
 
 
-def integer(name: str, value: Any, least: int, most: int | None = None, *, also: str = "") -> int:
-    """An integer that is at least `least` and at most `most`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if whole and least <= value and (most is None or value <= most):
-        return int(value)
-    limit = f">= {least}" if most is None else f"from {least} to {most}"
-    raise InvalidInputError(f"{name} is {value!r}; expected an integer {limit}{also}")
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def integer(name: str, value: Any, least: int | None = None, *, also: str = "") -> int:
+    """An integer that is at least `least`."""
+    value = plain(value)
+    if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
+        return value
+    limit = "" if least is None else f" >= {least}"
+    raise InvalidInputError(f"{name} is {value!r}; expected an integer{limit}{also}")
 
 
 def optional_integer(name: str, value: Any, least: int, *, also: str = "") -> int | None:
@@ -42,7 +47,8 @@ def number(
     also: str = "",
 ) -> float:
     """A finite number that is at least `least`, more than `above` and at most `most`."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    value = plain(value)
+    real = isinstance(value, (int, float)) and not isinstance(value, bool)
     if real and max(least, -LARGEST) <= value <= min(most, LARGEST) and value > above:
         return float(value)
     limits = [f">= {least:g}"] * (least > -math.inf) + [f"> {above:g}"] * (above > -math.inf)

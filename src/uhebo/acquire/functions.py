@@ -134,7 +134,7 @@ class Surface:
 
 
 def surface(name: str, posteriors: Sequence[Posterior], *, beta: float, best: float) -> Surface:
-    """The named acquisition over these posteriors; Thompson sampling is no surface and is maximised on its own."""
+    """The named acquisition over these posteriors; Thompson sampling has no surface (`maximise_sample`)."""
     if name == "ucb":
         return Surface(posteriors, ucb(beta), logarithmic=False)
     if name == "log-ei":
@@ -150,7 +150,7 @@ def with_pending(
     """Posteriors that also know where other evaluations are under way.
 
     Each pending point is observed at its own predicted mean ("hallucinated", Desautels et al. 2014), or at the ceiling
-    where that is lower: the mean stays, the variance shrinks, so that nobody proposes the same place again.
+    where that is lower: the mean stays, the variance shrinks, so that no trial proposes the same place again.
     """
     if not len(pending):
         return tuple(posteriors)

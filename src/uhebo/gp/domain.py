@@ -14,7 +14,7 @@ from uhebo.types import Array, Rng
 
 @dataclass(frozen=True)
 class Domain:
-    """One entry a column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
+    """One entry per column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
 
     categories: tuple[int, ...]
 

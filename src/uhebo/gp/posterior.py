@@ -60,7 +60,7 @@ class Posterior:
         return self.alpha @ cross, np.maximum(variance, 0.0)
 
     def mean(self, X: Array) -> Array:
-        """Mean alone, a piece at a time: O(n) a point, for dense grids."""
+        """Mean alone, in pieces: O(n) per point, for dense grids."""
         if not len(self.data):
             return np.zeros(len(X))
         pieces = np.array_split(X, max(1, len(X) * len(self.data) // PIECE))

@@ -3,10 +3,11 @@
 SciPy's L-BFGS-B takes one start at a time and about 50 µs of Python per iteration, which at n = 50 is as much as the
 likelihood itself; the number of variables here is small (d + 2, or d), so dense BFGS matrices cost nothing.
 
-Each row: variables at a bound whose gradient points outward are held; the Newton step is solved in the others; the
-trial point is projected on the box (Bertsekas 1982) and accepted by Armijo's rule, else the step shrinks by quadratic
-interpolation. Curvature that is not positive is damped (Powell 1978), so the matrix stays positive definite without
-a Wolfe search.
+Each row: variables at a bound whose gradient points outward are held; the Newton direction is solved for in the others;
+the trial point is projected onto the box (Bertsekas 1982) and accepted by Armijo's rule, else a line search backtracks
+by quadratic interpolation. Updates with curvature that is not positive are damped (Powell 1978), so the matrix stays
+positive definite without a Wolfe search. A row whose value is not finite has failed there: a trial
+point that fails is backed away from, a start that fails stays where it is and does not converge.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ class Minima:
     x: Array
     value: Array
     converged: NDArray[np.bool_]
-    hessian: Array
-    """The BFGS matrix at each end point, (R, p, p): a start for a similar problem."""
     rounds: int
     """Batched evaluations made."""
 
@@ -54,23 +53,23 @@ def minimise(
 
     A row stops when its projected gradient is below `gradient_tolerance`, when a step improves its value by less than
     `value_tolerance` relative to max(1, |value|) and the next one promises no more, when two successive steps do, or
-    when no step improves it at all. `first_step` and
-    `max_step` bound the length (largest component) of the first and of any step.
+    when no step improves it at all. `first_step` and `max_step` bound the largest component of the first and of any
+    step.
 
     With `race_tolerance` the starts race: one that has become slow by this looser measure and is not in the lead stops,
     so that only the leader is followed to the end. `hessian` (R, p, p) replaces the identity as the first BFGS matrix.
     """
     x = _project(np.array(starts, dtype=np.float64, ndmin=2), low, high)
     value, gradient = function(x)
-    unusable = ~(np.isfinite(value) & np.isfinite(gradient).all(axis=1))
-    value, gradient = np.where(unusable, np.inf, value), np.where(unusable[:, None], 0.0, gradient)
-    rounds, p = 1, x.shape[1]
-    result = Minima(x.copy(), value.copy(), np.zeros(len(x), dtype=bool), np.zeros((len(x), p, p)), rounds)
+    failed = ~(np.isfinite(value) & np.isfinite(gradient).all(axis=1))
+    value, gradient = np.where(failed, np.inf, value), np.where(failed[:, None], 0.0, gradient)
+    rounds = 1
+    result = Minima(x.copy(), value.copy(), np.zeros(len(x), dtype=bool), rounds)
     # The state holds the rows still running and nothing else; `row` says which of the starts each of them is.
     state = _Rows.start(x, value, gradient, first_step if hessian is None else max_step, hessian)
-    flat = state.search_direction(low, high, gradient_tolerance)
-    result.converged[flat & ~unusable] = True
-    state = state.without(flat, result)
+    stationary = state.search_direction(low, high, gradient_tolerance)
+    result.converged[stationary & ~failed] = True
+    state = state.without(stationary, result)
     while len(state.row) and rounds < max_rounds:
         trial, moved, expected = state.propose(low, high)
         new_value, new_gradient = function(trial)
@@ -85,10 +84,10 @@ def minimise(
             relative = gain / np.maximum(1.0, np.abs(state.value))
             state.slow = np.where(accepted, (state.slow + 1) * (relative <= value_tolerance), state.slow)
             state.limit[accepted] = max_step
-            flat = state.search_direction(low, high, gradient_tolerance)
+            stationary = state.search_direction(low, high, gradient_tolerance)
             # One small gain may be a bad step; one that promised no more than it gave is the end.
             spent = (state.slow >= 1) & (-state.slope <= 2.0 * value_tolerance * np.maximum(1.0, np.abs(state.value)))
-            done = done | (accepted & (flat | spent | (state.slow >= 2)))
+            done = done | (accepted & (stationary | spent | (state.slow >= 2)))
             if race_tolerance is not None and len(result.value) > 1:
                 state.trailing = np.where(accepted, (state.trailing + 1) * (relative <= race_tolerance), state.trailing)
                 leader = min(state.value.min(), result.value.min())
@@ -145,21 +144,17 @@ class _Rows:
         if not leaving.any():
             return self
         rows = self.row[leaving]
-        result.x[rows], result.value[rows], result.hessian[rows] = (
-            self.x[leaving],
-            self.value[leaving],
-            self.hessian[leaving],
-        )
+        result.x[rows], result.value[rows] = self.x[leaving], self.value[leaving]
         return _Rows(**{entry.name: getattr(self, entry.name)[~leaving] for entry in fields(self)})
 
     def propose(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Trial points on the box, how far they are, and the first-order change expected of them (negative)."""
+        """Trial points in the box, their distance, and the first-order change expected of them (negative)."""
         trial = _project(self.x + self.length[:, None] * self.step, low, high)
         moved = trial - self.x
         expected = _dot(self.gradient, moved)
         turned = expected > 0.1 * self.length * self.slope
         if turned.any():
-            # The projection turned most of the descent away: go only as far as the first bound on the way.
+            # The projection took away most of the descent: go only as far as the first bound on the way.
             ahead = np.where(self.step > 0.0, high - self.x, low - self.x)
             with np.errstate(divide="ignore", invalid="ignore"):
                 first = np.nanmin(np.where(self.step == 0.0, np.inf, ahead / self.step), axis=1)
@@ -170,8 +165,8 @@ class _Rows:
         return trial, moved, expected
 
     def backtrack(self, rows: NDArray[np.bool_], gain: Array, expected: Array, tolerance: float) -> NDArray[np.bool_]:
-        """Make the step of these rows shorter; says for which of them there is no point in that."""
-        # Minimiser of the parabola through value, slope and trial value; kept within [0.1, 0.5] of the old length.
+        """Shorten the step of these rows; returns those for which that is pointless."""
+        # Minimiser of the parabola through value, slope and trial value, within [0.1, 0.5] of the old length.
         shrink = np.minimum(np.maximum(expected / (2.0 * np.fmin(gain + expected, -1e-300)), 0.1), 0.5)
         self.length[rows] *= shrink[rows]
         longest = np.abs(self.step).max(axis=1) * self.length
@@ -180,7 +175,7 @@ class _Rows:
         return np.asarray(rows & (at_noise | (longest < 1e-9)))
 
     def accept(self, rows: NDArray[np.bool_], trial: Array, moved: Array, value: Array, gradient: Array) -> None:
-        """Take these rows to their trial points and update their BFGS matrices; the others have moved by nothing."""
+        """Move these rows to their trial points and update their BFGS matrices; the others stay."""
         change = gradient - self.gradient
         if rows.all():
             self.x, self.value, self.gradient = trial, value, gradient
@@ -192,7 +187,7 @@ class _Rows:
             self.value, self.length = np.where(rows, value, self.value), np.where(rows, 1.0, self.length)
         self.bfgs_update(moved, change)
 
-    @np.errstate(over="ignore", invalid="ignore")  # what goes beyond the range of doubles is caught at the end
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is caught at the end
     def bfgs_update(self, s: Array, y: Array) -> None:
         """Damped BFGS update; the first one of a row rescales the identity (Shanno & Phua 1978)."""
         s_y = _dot(s, y)
@@ -219,7 +214,7 @@ class _Rows:
             self.fresh[lost] = True
 
     def search_direction(self, low: Array, high: Array, tolerance: float) -> NDArray[np.bool_]:
-        """Newton steps in the free variables; says which rows are stationary points already.
+        """Newton direction in the free variables, as the next step; returns the rows that are stationary already.
 
         A row that did not move gets the step it had.
         """

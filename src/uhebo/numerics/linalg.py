@@ -1,4 +1,4 @@
-"""Cholesky factors that do not fail silently, by direct LAPACK calls: at n = 50 the wrappers cost more than they do."""
+"""Cholesky factors that do not fail silently, by direct LAPACK calls: at n = 50 wrappers cost more than LAPACK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uhebo.errors import NumericalError
 from uhebo.types import Array
 
 JITTERS = (0.0, 1e-9, 1e-8, 1e-7)
-"""Added to the diagonal in turn, in units of its mean: plain first, then times ten up to three times."""
+"""Amounts added to the diagonal in turn, in units of its mean, until there is a factor."""
 
 
 def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, float]:
@@ -18,7 +18,7 @@ def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, flo
     `scale` replaces the mean of the diagonal as the unit of jitter: where `matrix` is what remains of a larger one
     after conditioning, its own diagonal may be rounding error, of either sign.
 
-    A NaN or infinity is an error of its own: no jitter mends it.
+    A NaN or infinity is an error of its own: jitter does not help.
     """
     if not np.isfinite(matrix).all():
         raise NumericalError("the covariance matrix has a NaN or infinite entry; check the inputs for such values")

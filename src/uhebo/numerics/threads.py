@@ -26,8 +26,8 @@ def _controller() -> ThreadpoolController:
 
 
 def _release_openblas() -> None:
-    """Let this thread set limits. threadpoolctl (from 3.8 on) heeds the first thread that set one until that ends; here
-    only one sets them at a time, but it is another one each time."""
+    """Let this thread set limits: threadpoolctl (from 3.8 on) reserves that for the first thread that did, until it
+    ends, and here it is another thread each time."""
     release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if release is not None:
         release(force=True)
@@ -51,7 +51,7 @@ ONE_THREAD = ProcessWide(_limit)
 def _one_thread() -> ProcessWide:
     """`ONE_THREAD`, for functions that are sent to other processes by value, as joblib does with those of a script.
 
-    They take this function along by its name, and find the one of their process. A lock could not go with them.
+    They refer to this function by its name, and find that of their process; a lock cannot be sent.
     """
     return ONE_THREAD
 

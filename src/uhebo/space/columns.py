@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from uhebo.space.declare import key, plain
+from uhebo.checks import plain
+from uhebo.space.declare import key
 from uhebo.space.stepped import grid_value, spacing
 from uhebo.types import Array
 
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:
-    """The values as doubles; NaN for what is no number in [low, high]."""
+    """The values as doubles; NaN for what is not a number in [low, high]."""
     if set(map(type, values)) == {float}:  # nearly always, and ten times faster
         numbers = np.array(values)
         return np.where((low <= numbers) & (numbers <= high), numbers, math.nan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -12,6 +11,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import InMemoryStorage
 
+from uhebo.checks import integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.stepped import is_too_fine
 
@@ -57,7 +57,7 @@ def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
 def storable(distributions: dict[str, BaseDistribution], storage: object) -> dict[str, BaseDistribution]:
     """The same distributions, if trials in `storage` come back from it as they were; memory keeps any choice.
 
-    Every other storage writes choices as JSON: tuples come back as lists, which are no choice, and objects not at all.
+    Every other storage writes choices as JSON: tuples come back as lists, objects not at all.
     """
     if storage is None or isinstance(storage, InMemoryStorage):
         return distributions
@@ -65,7 +65,7 @@ def storable(distributions: dict[str, BaseDistribution], storage: object) -> dic
         for choice in distribution.choices if isinstance(distribution, CategoricalDistribution) else ():
             if choice is not None and not isinstance(choice, (bool, int, float, str)):
                 raise InvalidInputError(
-                    f"parameter {name!r}: the choice {choice!r} is a {type(choice).__name__}, which a storage can not "
+                    f"parameter {name!r}: the choice {choice!r} is a {type(choice).__name__}, which a storage cannot "
                     "hold, expected None, bool, int, float or str; name the choices by strings and look them up in the "
                     "objective, or leave the storage out and keep the trials in memory"
                 )
@@ -103,13 +103,9 @@ def _check(distribution: BaseDistribution) -> None:
 
 
 def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, float, float | None]:
-    for name, given in (("low", low), ("high", high), ("step", 1.0 if step is None else step)):
-        number = plain(given)
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise InvalidInputError(f"{name}={number!r}, expected a number; use Categorical for anything else")
-        if not -sys.float_info.max <= number <= sys.float_info.max:
-            raise InvalidInputError(f"{name}={number}, expected a finite double; choose a bound that makes sense")
-    low, high, step = float(low), float(high), None if step is None else float(step)
+    use = "; use Categorical for anything else"
+    low, high = number("low", low, also=use), number("high", high, also=use)
+    step = None if step is None else number("step", step, above=0.0)
     _check_range(low, high, log, step)
     if step is not None and is_too_fine(low, high, step):
         raise InvalidInputError(f"step={step} is too fine for doubles in [{low}, {high}]; use a larger one, or none")
@@ -117,12 +113,8 @@ def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, fl
 
 
 def _checked_int(low: Any, high: Any, log: bool, step: Any) -> tuple[int, int, int]:
-    for name, number in (("low", low), ("high", high), ("step", step)):
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise InvalidInputError(
-                f"{name}={number!r}, expected an integer; use Float for other numbers, Categorical for the rest"
-            )
-    low, high, step = int(low), int(high), int(step)
+    use = "; use Float for other numbers, Categorical for the rest"
+    low, high, step = integer("low", low, also=use), integer("high", high, also=use), integer("step", step, 1)
     _check_range(low, high, log, None if step == 1 else step)
     if max(abs(low), abs(high), high - low) > _EXACT:
         raise InvalidInputError(
@@ -139,8 +131,6 @@ def _check_range(low: float, high: float, log: bool, step: float | None) -> None
         raise InvalidInputError(f"low={low} with log=True, expected low > 0; raise it or drop the log")
     if log and step is not None:
         raise InvalidInputError(f"step={step} with log=True, expected one of the two; drop the step or the log")
-    if step is not None and step <= 0:
-        raise InvalidInputError(f"step={step}, expected step > 0")
 
 
 def _checked_choices(choices: Sequence[Any]) -> tuple[Any, ...]:
@@ -166,11 +156,6 @@ def _say_if_adjusted(distribution: FloatDistribution | IntDistribution, high: fl
         low, step = distribution.low, distribution.step
         message = f"step={step} does not divide [{low}, {high}]: high is now {distribution.high}, the last on the grid"
         warnings.warn(message, UheboWarning, stacklevel=3)
-
-
-def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value it stands for."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def key(choice: Any) -> Any:

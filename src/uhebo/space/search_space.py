@@ -19,9 +19,9 @@ from uhebo.space.declare import as_distributions
 from uhebo.types import Array
 
 ALL_NEIGHBOURS = 32
-"""Up to so many values of an ordered column, every other one is a neighbour; beyond, those 1, 2, 4, … steps away."""
+"""Values of an ordered column up to which all others are neighbours; beyond, those 1, 2, 4, … steps away."""
 MOST_LISTED = 1_000_000
-"""So many values of a column may be listed; an integer range may have 2^53."""
+"""Values of a column that may be listed; an integer range may have 2^53."""
 MISSING = object()
 
 

@@ -2,7 +2,7 @@
 
 Optuna takes a value for one of its grid when (value - low)/step is within 1e-8 of an integer. With 5 · 10^7 values and
 more, roundings alone go beyond that for some of them, or for all between two powers of two, and Optuna would replace
-what it is given there by a random point, without a word.
+what it is given there by a random point, silently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DECIMALS = decimal.Context(prec=40)
 _NEAREST_FIRST = (0, *(sign * away for away in (*range(1, 16), *(2**i for i in range(4, 21))) for sign in (1, -1)))
 """Shifts of an index to try."""
 _FINEST, _FINE = 2**24, 2**28
-"""Doubles a step must span: below the first Optuna takes most of its grid for off it, above the second nothing."""
+"""Doubles a step must span: below the first Optuna takes most values for off the grid, above the second none."""
 _PROBES = 256
 
 
