@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import traceback
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -24,8 +25,10 @@ import uhebo
 from tests import browser
 from tests.conftest import require
 from tests.waiting import LIMIT_S
+from uhebo.errors import InvalidInputError
 from uhebo.report import Dashboard, ReportError, start_dashboard
-from uhebo.report.dashboard import NOTE_HEADING, annotate, is_loopback, open_storage
+from uhebo.report.dashboard import NOTE_HEADING, annotate, is_loopback
+from uhebo.storage.places import open_storage
 
 dashboard_module = require("optuna_dashboard", "pip install 'uhebo[dashboard]'")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -143,7 +146,7 @@ def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_missing_and_foreign_files_are_refused_and_stay_as_they_are(tmp_path: Path) -> None:
     for where in (tmp_path / "no.db", f"sqlite:///{tmp_path / 'no.db'}"):
-        with pytest.raises(ReportError, match="no storage file"):
+        with pytest.raises(InvalidInputError, match="there is no file"):
             start_dashboard(where, block=False)
     assert not (tmp_path / "no.db").exists()
     foreign = tmp_path / "foreign.db"
@@ -152,22 +155,20 @@ def test_missing_and_foreign_files_are_refused_and_stay_as_they_are(tmp_path: Pa
     connection.commit()
     connection.close()
     before = foreign.read_bytes()
-    with pytest.raises(ReportError, match="no Optuna studies"):
+    with pytest.raises(InvalidInputError, match="a database of something else"):
         start_dashboard(foreign, block=False)
     assert foreign.read_bytes() == before
     (tmp_path / "text.txt").write_text("not a journal\n")
-    with pytest.raises(ReportError, match="neither an SQLite"):
+    with pytest.raises(InvalidInputError, match="not a SQLite"):
         start_dashboard(tmp_path / "text.txt", block=False)
 
 
 def test_row_45_a_password_in_the_url_is_in_no_error(caplog: pytest.LogCaptureFixture) -> None:
     for url in ("postgresql+nodriver://me:hunter2@127.0.0.1:1/db", "nosuch://me:hunter2@host/db?password=hunter2"):
-        with pytest.raises(ReportError) as caught:
+        with pytest.raises(InvalidInputError) as caught:
             start_dashboard(url, block=False)
-        assert "hunter2" not in str(caught.value)
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value))
         assert "me:***@" in str(caught.value)
-        assert caught.value.__cause__ is None
-        assert caught.value.__suppress_context__
     assert "hunter2" not in caplog.text
 
 

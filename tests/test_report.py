@@ -28,7 +28,7 @@ from tests.conftest import require
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.optuna_.trial_log import ATTRIBUTE
-from uhebo.report import figures, masked_url, safe_file_name, theme, write_report
+from uhebo.report import figures, safe_file_name, theme, write_report
 from uhebo.report.files import MissingExtraError, ReportError
 from uhebo.report.html import report_html
 from uhebo.report.method_plots import recorded_lengthscales
@@ -464,20 +464,6 @@ def test_a_folder_gets_a_file_named_after_the_study(tmp_path: Path) -> None:
     assert path.parent == tmp_path
     assert path.name == "outside-report.html"
     assert [p.name for p in tmp_path.iterdir()] == [path.name], "no temporary file is left"
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("postgresql+psycopg://me:p@ss:w/rd@host:5432/db", "postgresql+psycopg://me:***@host:5432/db"),
-        ("redis://:secret@host/0", "redis://:***@host/0"),
-        ("mysql://me@host/db?password=abc&ssl=1", "mysql://me@host/db?password=***&ssl=1"),
-        ("sqlite:///study.db", "sqlite:///study.db"),
-        ("cannot reach postgresql://a:b@c/d now", "cannot reach postgresql://a:***@c/d now"),
-    ],
-)
-def test_row_45_passwords_are_masked(url: str, expected: str) -> None:
-    assert masked_url(url) == expected
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

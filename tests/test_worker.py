@@ -30,12 +30,12 @@ from uhebo.cli.settings import Kept, keep
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
 from uhebo.space import as_distributions
-from uhebo.storage.database import engine_options, one_writer_at_a_time, open_storage
+from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
+from uhebo.storage.retry import DatabaseAway, Retry, is_transient
 from uhebo.workers import Options, leases
 from uhebo.workers.child import CannotEvaluate, EvaluationFailed, Nursery
 from uhebo.workers.leases import LEASE, Held, Lease
 from uhebo.workers.progress import progress
-from uhebo.workers.retry import DatabaseAway, Patience, passing
 from uhebo.workers.shift import store
 from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
@@ -57,7 +57,7 @@ def options(tmp_path: Path) -> Options:
 
 
 def study_in(url: str) -> tuple[Study, RDBStorage]:
-    storage = open_storage(url)
+    storage = open_database(url)
     one_writer_at_a_time(storage)
     return optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True), storage
 
@@ -295,17 +295,17 @@ def test_what_passes_and_what_does_not() -> None:
     def error(text: str) -> OperationalError:
         return OperationalError("select", {}, sqlite3.OperationalError(text))
 
-    assert passing(error("database is locked"))
-    assert not passing(error("database or disk is full"))
-    assert not passing(error("attempt to write a readonly database"))
-    assert not passing(error("no such column: x"))
-    assert not passing(ValueError("locked"))
+    assert is_transient(error("database is locked"))
+    assert not is_transient(error("database or disk is full"))
+    assert not is_transient(error("attempt to write a readonly database"))
+    assert not is_transient(error("no such column: x"))
+    assert not is_transient(ValueError("locked"))
 
 
-def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_end(monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlite3
 
-    monkeypatch.setattr("uhebo.workers.retry.FIRST_DELAY_S", 0.001)
+    monkeypatch.setattr("uhebo.storage.retry.FIRST_DELAY_S", 0.001)
     calls = []
 
     def locked(until: int) -> int:
@@ -314,11 +314,11 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OperationalError("select", {}, sqlite3.OperationalError("database is locked"))
         return len(calls)
 
-    assert Patience(60.0, Stop()).call(lambda: locked(4), "trying") == 4
+    assert Retry(60.0, Stop()).call(lambda: locked(4), "trying") == 4
     with pytest.raises(DatabaseAway, match="did not answer for 0 s while trying"):
-        Patience(0.002, Stop()).call(lambda: locked(10**9), "trying")
+        Retry(0.002, Stop()).call(lambda: locked(10**9), "trying")
     with pytest.raises(ZeroDivisionError):
-        Patience(60.0, Stop()).call(lambda: 1 // 0, "trying")
+        Retry(60.0, Stop()).call(lambda: 1 // 0, "trying")
 
 
 @pytest.mark.parametrize("url", ["postgresql+psycopg://u@h/d", "postgresql://u:p@h/d", "mysql+pymysql://u@h/d"])
@@ -328,7 +328,7 @@ def test_connections_to_a_server_are_checked_before_use(url: str) -> None:
 
 def test_a_password_with_an_at_sign_is_refused_without_showing_it() -> None:
     with pytest.raises(InvalidInputError, match="write %40") as caught:
-        open_storage("postgresql+psycopg://user:secret@word@127.0.0.1/db")
+        open_database("postgresql+psycopg://user:secret@word@127.0.0.1/db")
     assert "word" not in str(caught.value).replace("password", "")
 
 
@@ -560,7 +560,7 @@ def test_a_lease_that_is_none_reads_as_held_by_nobody(text: str) -> None:
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "NaN"])
 def test_an_unsent_result_with_impossible_numbers_is_left_where_it_is(tmp_path: Path, number: str) -> None:
-    backend = open_storage(f"sqlite:///{tmp_path / 'study.db'}")
+    backend = open_database(f"sqlite:///{tmp_path / 'study.db'}")
     spool = Spool(tmp_path / "spool", backend, "study")
     with spool.keeping(Unsent(1, 1, {}, 1.0)):
         (name,) = (path.name for path in spool.folder.glob("*.json"))

@@ -21,7 +21,7 @@ from optuna.trial import FrozenTrial
 
 from tests.waiting import LIMIT_S, wait_for
 from tests.worker_processes import STUDY
-from uhebo.storage.database import open_storage
+from uhebo.storage.database import open_database
 from uhebo.workers import leases
 
 ROOT = Path(__file__).parent.parent
@@ -87,7 +87,7 @@ def together(task: str, folder: Path, url: str) -> Any:
 
 @contextmanager
 def storage_at(url: str) -> Iterator[RDBStorage]:
-    storage = open_storage(url)
+    storage = open_database(url)
     try:
         yield storage
     finally:

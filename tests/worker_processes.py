@@ -24,7 +24,7 @@ from optuna.trial import TrialState
 
 import uhebo
 from uhebo.methods import Proposal, Step
-from uhebo.storage.database import one_writer_at_a_time, open_storage
+from uhebo.storage.database import one_writer_at_a_time, open_database
 from uhebo.workers import Options, leases, shift
 
 STUDY = "shared"
@@ -140,7 +140,7 @@ def together(count: int, action: Callable[[int], Any]) -> list[Any]:
 
 
 def opened(url: str) -> RDBStorage:
-    storage = open_storage(url)
+    storage = open_database(url)
     one_writer_at_a_time(storage)
     return storage
 
@@ -149,7 +149,7 @@ def schema(folder: Path, url: str) -> Any:  # noqa: ARG001
     """Row 31: everybody makes the tables and the study."""
 
     def make(_: int) -> str:
-        return optuna.create_study(storage=open_storage(url), study_name=STUDY, load_if_exists=True).study_name
+        return optuna.create_study(storage=open_database(url), study_name=STUDY, load_if_exists=True).study_name
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return together(10, make)

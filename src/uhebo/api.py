@@ -24,6 +24,7 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
+from uhebo.storage.places import open_storage
 from uhebo.surrogate import Surrogate
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def minimize(
     *,
     seed: int | None = None,
     method: str | Strategy | None = None,
-    storage: str | BaseStorage | None = None,
+    storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
     timeout: float | None = None,
@@ -141,8 +142,8 @@ def minimize(
         n_trials: how many times `fn` is called. With a `storage` whose study has trials already, that many more.
         seed: same seed, same suggestions.
         method: name of a method (default: the sampler's) or a function `Step -> Proposal`.
-        storage: where trials are kept, e.g. "sqlite:///study.db"; default memory. With `study_name`, an existing study
-            is continued.
+        storage: where trials are kept, as in the shell: "study.db", a database URL, or an Optuna storage; default
+            memory. With `study_name`, an existing study is continued.
         n_jobs: trials run at once, in threads.
         timeout: seconds after which no new trial is started.
         callbacks: each called as `callback(study, trial)` after every trial; `study.stop()` ends the run.
@@ -165,7 +166,7 @@ def maximize(
     *,
     seed: int | None = None,
     method: str | Strategy | None = None,
-    storage: str | BaseStorage | None = None,
+    storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
     timeout: float | None = None,
@@ -202,7 +203,7 @@ def _is_integer(value: object) -> bool:
 
 def _study(
     direction: Direction,
-    storage: str | BaseStorage | None,
+    storage: str | Path | BaseStorage | None,
     study_name: str | None,
     n_trials: int,
     make_sampler: Callable[[int], UHESampler],
@@ -210,7 +211,8 @@ def _study(
     """A new study, or the one of that name in the storage, with the sampler for its number of trials."""
     make_sampler(int(n_trials))  # an option that is no good is refused before there is a study
     with QUIET:
-        study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
+        opened = None if storage is None else open_storage(storage, create=True)
+        study = optuna.create_study(storage=opened, study_name=study_name, direction=direction, load_if_exists=True)
     _check_direction(study, direction, "call uhebo.{}")
     # Trials that wait in the queue are among those to be run.
     begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))

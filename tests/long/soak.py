@@ -33,7 +33,7 @@ import optuna
 import uhebo
 from tests.postgres import Server, server
 from uhebo.methods import Proposal, Step, named_method
-from uhebo.storage.database import open_storage
+from uhebo.storage.database import open_database
 from uhebo.workers import Options
 from uhebo_experiments.benchmarks.common import table, versions
 
@@ -240,7 +240,7 @@ def events(folder: Path) -> Iterator[dict[str, Any]]:
 
 def reconcile(url: str, folder: Path) -> dict[str, Any]:
     """The database against the logs."""
-    storage = open_storage(url)
+    storage = open_database(url)
     trials = optuna.load_study(study_name=STUDY, storage=storage).get_trials(deepcopy=False)
     happened = list(events(folder))
     value = {trial.number: trial.value for trial in trials if trial.value is not None}

@@ -12,7 +12,8 @@ import traceback
 from collections.abc import Sequence
 
 from uhebo.cli.output import quiet_libraries, say
-from uhebo.storage.explain import explain, masked
+from uhebo.storage.explain import explain
+from uhebo.storage.mask import mask
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -29,6 +30,6 @@ def main(args: Sequence[str] | None = None) -> None:
             sys.exit(EXIT_INTERRUPTED)
         except Exception as error:
             if os.environ.get("UHEBO_DEBUG"):
-                sys.stderr.write(masked(traceback.format_exc()))
+                sys.stderr.write(mask(traceback.format_exc()))
             say(f"error: {explain(error)}")
             sys.exit(EXIT_ERROR)

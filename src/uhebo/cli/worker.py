@@ -14,12 +14,10 @@ from uhebo.cli.output import say, write_json
 from uhebo.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from optuna.storages import RDBStorage
-
     from uhebo.cli.objective import Objective
     from uhebo.storage.places import Place
+    from uhebo.storage.retry import Retry
     from uhebo.workers import Job
-    from uhebo.workers.retry import Patience
 
 
 def worker(
@@ -82,7 +80,7 @@ def worker(
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
     with ExitStack() as stack:
-        done = run(lambda patience: _job(stack, place, study, trials, patience), _evaluation(objective), chosen)
+        done = run(lambda retry: _job(stack, place, study, trials, retry), _evaluation(objective), chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
@@ -90,19 +88,16 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, patience: Patience) -> Job:
+def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, retry: Retry) -> Job:
     """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
     from uhebo.cli.settings import with_sampler
-    from uhebo.storage.database import open_storage
-    from uhebo.storage.places import load, opened
+    from uhebo.storage.places import close_storage, load, open_storage
     from uhebo.workers import Job
 
-    def connect(url: str, engine: Mapping[str, Any]) -> RDBStorage:
-        return patience.call(lambda: open_storage(url, engine), "opening the storage")
-
-    storage = stack.enter_context(opened(place, connect=connect))
-    study = patience.call(lambda: load(storage, place, name), "opening the study")
-    kept = patience.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
+    storage = retry.call(lambda: open_storage(place), "opening the storage")
+    stack.callback(close_storage, storage)
+    study = retry.call(lambda: load(storage, place, name), "opening the study")
+    kept = retry.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
     budget = kept.sampler.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")

@@ -4,14 +4,13 @@ from uhebo.report.dashboard import Dashboard, start_dashboard
 from uhebo.report.files import MissingExtraError, ReportError
 from uhebo.report.html import write_report
 from uhebo.report.plots import figures
-from uhebo.report.text import masked_url, safe_file_name
+from uhebo.report.text import safe_file_name
 
 __all__ = [
     "Dashboard",
     "MissingExtraError",
     "ReportError",
     "figures",
-    "masked_url",
     "safe_file_name",
     "start_dashboard",
     "write_report",

@@ -8,13 +8,10 @@ listens elsewhere only when told to in so many words.
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import socket
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from socketserver import ThreadingMixIn
@@ -26,11 +23,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from uhebo.diagnosis import diagnose
-from uhebo.errors import UheboError
 from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures
-from uhebo.report.text import clean, in_markdown, masked_url
-from uhebo.storage.journal import journal_storage
+from uhebo.report.text import clean, in_markdown
+from uhebo.storage.places import open_storage
 
 logger = logging.getLogger("uhebo")
 
@@ -42,8 +38,6 @@ NOTE_HEADING = "# Diagnosis by uhebo"
 """What comes before this line in a note is the user's and stays."""
 NO_AUTHENTICATION = "the dashboard has no authentication: whoever reaches it can read, change and delete every study"
 
-LONGEST_LINE = 1_000_000
-_SQLITE = b"SQLite format 3\x00"
 _Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
@@ -95,7 +89,7 @@ def start_dashboard(
     """Store diagnosis and pictures in the studies, then serve them until stopped.
 
     Args:
-        storage: a storage, its URL, or an SQLite or journal file.
+        storage: a storage, its URL, or a SQLite or journal file.
         host: address to listen on; other than loopback needs `allow_remote=True`.
         port: port to listen on; 0 takes a free one (`Dashboard.url` says which).
         study_name: the study that gets a note and pictures; default the latest ten.
@@ -155,49 +149,6 @@ def _guarded(app: _Wsgi) -> _Wsgi:
         return [b"This dashboard answers this machine only.\n"]
 
     return guarded
-
-
-def open_storage(storage: str | Path | BaseStorage) -> BaseStorage:
-    """The storage behind an object, a URL, or the path of an SQLite or journal file, which must exist."""
-    if isinstance(storage, BaseStorage):
-        return storage
-    where = str(storage)
-    try:
-        if "://" in where and not where.startswith("sqlite:"):
-            return optuna.storages.get_storage(where)
-        return _open_file(Path(where.partition("sqlite:///")[2] if where.startswith("sqlite:") else where))
-    except UheboError:
-        raise
-    except Exception as error:  # whatever a database driver raises: one line, without the password
-        raise ReportError(
-            f"cannot open the storage {masked_url(where)}: {clean(error, 300)}; check the address and that it is "
-            "an Optuna storage of this version"
-        ) from None
-
-
-def _open_file(path: Path) -> BaseStorage:
-    if not path.is_file():
-        raise ReportError(f"there is no storage file {path}; create a study first, or correct the path")
-    with path.open("rb") as file:
-        head = file.readline(LONGEST_LINE)
-    if not head.startswith(_SQLITE):
-        if head and not _is_record(head):
-            raise ReportError(f"{path} is neither an SQLite database nor an Optuna journal; give the file of a study")
-        return journal_storage(path)
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
-    if not {"studies", "trials"} <= tables:
-        raise ReportError(f"{path} is an SQLite database but has no Optuna studies; give the file of a study")
-    return optuna.storages.RDBStorage(f"sqlite:///{path}")
-
-
-def _is_record(line: bytes) -> bool:
-    """Whether a line is one of Optuna's journal; Optuna itself passes over what it cannot read."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and "op_code" in record
 
 
 def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:

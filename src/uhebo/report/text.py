@@ -12,30 +12,23 @@ import re
 import unicodedata
 from typing import Any
 
+from uhebo.storage.mask import mask
+
 LONGEST = 2000
 """Characters of one piece of foreign text that are shown."""
 LABEL = 24
 """Characters of a name or choice in a picture; the tables have all of it."""
 
 _BIDI = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"))
-_USER_AND_PASSWORD = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://)(?P<user>[^\s:/?#]*):(?P<password>\S*)@")
-_SECRET_PARAMETER = re.compile(
-    r"(?P<name>[?&;](?:[\w-]*(?:password|passwd|pwd|secret|token)[\w-]*)=)[^&;\s]+", re.IGNORECASE
-)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:@$])")
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
 
 
-def masked_url(text: str) -> str:
-    """The text with the password of every URL in it replaced by ***: for logs, errors and reports."""
-    return _SECRET_PARAMETER.sub(r"\g<name>***", _USER_AND_PASSWORD.sub(r"\g<scheme>\g<user>:***@", text))
-
-
 def clean(value: Any, limit: int = LONGEST) -> str:
-    """Foreign text on one line: no control or direction characters, no password, at most `limit` characters."""
+    """Foreign text on one line: no control or direction characters, no secret, at most `limit` characters."""
     flat = str(value).translate(_BIDI)
     flat = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in flat[: limit + LONGEST])
-    return shortened(masked_url(flat), limit)
+    return shortened(mask(flat), limit)
 
 
 def shortened(text: str, limit: int) -> str:

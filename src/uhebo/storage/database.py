@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import time
 import weakref
-from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from optuna.storages import RDBStorage
-from sqlalchemy import Engine, event, make_url
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import URL, Engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from uhebo.errors import InvalidInputError
 
 SCHEMA_ATTEMPTS = 10
-LOCK_WAIT_S = 60.0
-"""So long a worker waits for a SQLite file that others have locked, before it backs off and tries again."""
+LOCK_WAIT_S = 20.0
+"""Seconds to wait for a SQLite file that another process has locked; a worker then backs off and tries again."""
 _POSTGRESQL = {
     # A server that has gone without a word is noticed: after 10 s while connecting, after 30 s in a statement.
     "connect_timeout": 10,
@@ -28,37 +31,79 @@ _POSTGRESQL = {
 }
 
 
-def open_storage(url: str, engine: Mapping[str, Any] | None = None, *, attempts: int = SCHEMA_ATTEMPTS) -> RDBStorage:
+def open_database(url: str) -> RDBStorage:
     """Optuna's storage on this URL.
 
     Connections are checked when they are taken from the pool, so one that the server dropped is replaced unseen. Where
     many processes make the tables at once, all but one fail with an error about a table or row that exists: they
     look again.
     """
-    options = {**engine_options(url), **(engine or {})}
-    for attempt in range(1, attempts + 1):
+    options = engine_options(url)
+    # Optuna fills {SCHEMA_VERSION}; any other brace belongs to a path or a password.
+    template = url.replace("{", "{{").replace("}", "}}").replace("{{SCHEMA_VERSION}}", "{SCHEMA_VERSION}")
+    for attempt in range(1, SCHEMA_ATTEMPTS + 1):
+        storage = RDBStorage.__new__(RDBStorage)
         try:
-            storage = RDBStorage(url, engine_kwargs=dict(options))
+            RDBStorage.__init__(storage, template, engine_kwargs=dict(options))
             break
-        except DatabaseError as error:
-            if attempt == attempts or not _made_by_another(error):
+        except BaseException as error:
+            # Opening takes two connections: where the second is refused, the first must not be held.
+            close_database(storage)
+            if attempt == SCHEMA_ATTEMPTS or not (isinstance(error, DatabaseError) and _made_by_another(error)):
                 raise
-            time.sleep(random.uniform(0.05, 0.2) * attempt)
+        time.sleep(random.uniform(0.05, 0.2) * attempt)
     _forget_connections_after_fork(storage.engine)
     return storage
 
 
+def close_database(storage: RDBStorage) -> None:
+    """Close its connections; also of one that was opened in part."""
+    with suppress(Exception):
+        storage.remove_session()
+    with suppress(AttributeError):
+        storage.engine.dispose()
+
+
 def engine_options(url: str) -> dict[str, Any]:
     """What SQLAlchemy is to know about this kind of database."""
-    kind = make_url(url.replace("{", "").replace("}", ""))
-    if "@" in (kind.host or ""):  # the rest of a password would turn up in messages as part of the host's name
-        raise InvalidInputError("the storage URL has an @ in its user name or password; write %40 for it")
+    kind = _parsed(url)
     if kind.get_backend_name() == "sqlite":
         return {"connect_args": {"timeout": LOCK_WAIT_S}}
     options: dict[str, Any] = {"pool_pre_ping": True}
     if kind.get_backend_name() == "postgresql" and kind.get_driver_name() in ("psycopg", "psycopg2"):
         options["connect_args"] = {name: value for name, value in _POSTGRESQL.items() if name not in kind.query}
     return options
+
+
+def _parsed(url: str) -> URL:
+    """The URL's parts; where a password would end up in another part, and so in messages, nothing is shown."""
+    try:
+        parts = make_url(url)
+    except (ArgumentError, ValueError):  # their texts have the URL, or a part of a password as the port
+        raise InvalidInputError(
+            "this is no database URL; expected such as postgresql+psycopg://user:password@host:5432/name, with "
+            "special characters in the password written as %40 (@), %3A (:), %2F (/)"
+        ) from None
+    rest = (parts.host or "", parts.database or "" if parts.password else "", *parts.query)
+    if parts.get_backend_name() != "sqlite" and any("@" in part for part in rest):
+        raise InvalidInputError("the storage URL has an @ in its user name or password; write %40 for it")
+    return parts
+
+
+def sqlite_url(path: Path) -> str:
+    absolute = str(path.absolute())
+    url = URL.create("sqlite", database=absolute).render_as_string(hide_password=False)
+    if make_url(url).database != absolute:  # SQLAlchemy before 2.1 does not quote: a ? in the name would end it
+        url = f"sqlite:///file:{quote(absolute)}?uri=true"
+    return url
+
+
+def sqlite_tables(path: Path) -> set[str]:
+    """Names of the tables in a file that exists."""
+    # Read and write: a read-only connection could not roll back what a killed process left half done.
+    uri = f"file:{quote(str(path.absolute()))}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_WAIT_S)) as connection:
+        return {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
 
 
 def one_writer_at_a_time(storage: RDBStorage) -> None:

@@ -1,4 +1,4 @@
-"""Any exception as one line that says what was wrong and what to do, with passwords masked."""
+"""Any exception as one line that says what was wrong and what to do, with secrets masked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import sqlite3
 from collections.abc import Iterator
 
 from uhebo.errors import UheboError
+from uhebo.storage.mask import mask
 
-_USER_PASSWORD = re.compile(r"(\w://[^\s:/@]*:)\S*(?=@)")
-_QUERY_PASSWORD = re.compile(r"(?i)([?&;](?:password|passwd|pwd)=)[^&;\s'\"]+")
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _SQLITE = (
@@ -25,18 +24,13 @@ _SQLITE = (
 _EXTRAS = {"plotly": "plot", "matplotlib": "plot", "optuna_dashboard": "dashboard", "psycopg": "postgres"}
 
 
-def masked(text: str) -> str:
-    """The text with the password of every URL in it replaced by ***."""
-    return _QUERY_PASSWORD.sub(r"\1***", _USER_PASSWORD.sub(r"\1***", text))
-
-
 def one_line(text: str) -> str:
-    """The text on one line, without anything that steers a terminal, passwords masked."""
-    return printable(" ".join(masked(text).split()))
+    """The text on one line, without anything that steers a terminal, secrets masked."""
+    return printable(" ".join(mask(text).split()))
 
 
 def printable(text: str) -> str:
-    """Control and direction-changing characters written out, so that a name can not repaint the terminal."""
+    """Control and direction-changing characters written out, so that a name cannot repaint the terminal."""
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
@@ -44,25 +38,31 @@ def explain(error: BaseException) -> str:
     """One line for the user. Ours are written for reading; others are translated as far as they are expected."""
     if isinstance(error, UheboError):
         return one_line(str(error))
-    chain = list(_chain(error))
-    for cause in chain:
+    for cause in causes(error):
         known = _known(cause)
         if known:
             return one_line(known)
     if type(error).__name__ == "StorageInternalError" or type(error).__module__.startswith("sqlalchemy"):
-        return one_line(f"the database answered: {str(chain[-1]).splitlines()[0] if str(chain[-1]) else chain[-1]!r}")
+        return one_line(f"the database answered: {first_line(error)}")
     first = str(error).splitlines()[0] if str(error) else ""
     return one_line(f"unexpected {type(error).__name__}: {first} (UHEBO_DEBUG=1 shows where it came from)")
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and what caused it, outermost first."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
         yield current
-        current = current.__cause__ or current.__context__
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+
+
+def first_line(error: BaseException) -> str:
+    """What the innermost cause says first."""
+    *_, last = causes(error)
+    lines = str(last).strip().splitlines()
+    return mask(lines[0]) if lines else type(last).__name__
 
 
 def _known(error: BaseException) -> str | None:

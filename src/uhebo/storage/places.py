@@ -1,30 +1,28 @@
-"""From what the user typed to a study: a path is a SQLite or journal file, anything with :// a database URL."""
+"""From what the user gives to a study: a path is a SQLite or journal file, anything with :// a database URL."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 from uhebo.errors import InvalidInputError
-from uhebo.storage.explain import explain, masked
+from uhebo.storage.explain import explain, first_line
+from uhebo.storage.mask import mask, mask_place
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage, RDBStorage
+    from optuna.storages import BaseStorage
     from optuna.study import Study
 
-    Connect = Callable[[str, Mapping[str, Any]], RDBStorage]
-
-LOCK_WAIT_S = 20.0
-"""So long a SQLite file that another program has locked is waited for."""
-JOURNAL_SUFFIXES = (".log", ".jsonl")
+JOURNAL_SUFFIXES = (".log", ".jsonl", ".journal")
 SQLITE_HEADER = b"SQLite format 3\x00"
+ENVIRONMENT = "env:"
 NAMES_SHOWN = 10
+MAX_LINE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Place:
 
     @property
     def shown(self) -> str:
-        return masked(self.given)
+        return mask_place(self.given)
 
     @property
     def journal(self) -> bool:
@@ -49,8 +47,14 @@ class Place:
 
 
 def place_of(given: str) -> Place:
+    """A path, a URL, or `env:NAME`: what that environment variable says, so that no password is on a command line."""
     if not given or "\x00" in given:
         raise InvalidInputError(f"the study file is {given!r}; give a path such as lab.db")
+    if given.startswith(ENVIRONMENT):
+        value = os.environ.get(given.removeprefix(ENVIRONMENT), "")
+        if not value or value.startswith(ENVIRONMENT):
+            raise InvalidInputError(f"{given}: there is no such environment variable; set it to a path or a URL")
+        return replace(place_of(value), given=given)
     scheme, separator, rest = given.partition(":///")
     if separator and scheme == "sqlite" and rest and "?" not in rest and rest != ":memory:":
         return Place(given, Path(rest))
@@ -59,20 +63,73 @@ def place_of(given: str) -> Place:
     return Place(given, Path(given))
 
 
-@contextmanager
-def opened(place: Place, *, create: bool = False, connect: Connect | None = None) -> Iterator[BaseStorage]:
-    """The storage, checked first: a file of something else is refused and never written to.
+def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = False) -> BaseStorage:
+    """The one opener. A file of something else is refused and never written to; a storage is returned as it is.
 
-    `connect(url, engine options)` opens a database in another way than at once or not at all.
+    With `create`, a file that is not there is made.
     """
+    from optuna.storages import BaseStorage
+
+    if isinstance(storage, BaseStorage):
+        return storage
+    if not isinstance(storage, (Place, str, Path)):
+        raise InvalidInputError(f"the storage is {storage!r}; expected a path, a database URL or an Optuna storage")
+    place = storage if isinstance(storage, Place) else place_of(str(storage))
+    if place.path is not None:
+        _check_path(place, place.path, create)
+    try:
+        return _open(place)
+    except (InvalidInputError, OSError):
+        raise
+    except Exception as error:
+        raise InvalidInputError(_why_not(place, error)) from error
+
+
+def _why_not(place: Place, error: Exception) -> str:
+    if place.journal:  # Optuna replays the lines as they are: any nonsense in them fails somewhere
+        return f"{place.shown} is damaged or is no journal of a study: {mask(str(error)) or type(error).__name__}"
+    if isinstance(error, RuntimeError):
+        return f"{place.shown} was written by another version of Optuna: {error}"
+    if isinstance(error, ImportError):
+        return (
+            f"the driver for {place.shown} is not installed ({error.__cause__ or error}); for PostgreSQL: "
+            "pip install 'psycopg[binary]' and a URL that starts with postgresql+psycopg://"
+        )
+    if place.path is None:
+        return f"{place.shown} cannot be reached: {first_line(error)}; check the URL"
+    return f"{place.shown}: {explain(error)}"
+
+
+def _open(place: Place) -> BaseStorage:
+    from uhebo.storage.database import open_database, sqlite_url
+    from uhebo.storage.journal import journal_storage
+
+    if place.path is None:
+        assert place.url is not None
+        return open_database(place.url)
+    return journal_storage(place.path) if place.journal else open_database(sqlite_url(place.path))
+
+
+def close_storage(storage: BaseStorage) -> None:
+    from optuna.storages import RDBStorage
+
+    from uhebo.storage.database import close_database
+
+    if isinstance(storage, RDBStorage):
+        close_database(storage)
+
+
+@contextmanager
+def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
+    """The storage for one command: closed afterwards, and a new file without a study in it removed."""
     import optuna
 
     fresh = place.path is not None and not place.path.exists()
     storage: BaseStorage | None = None
     verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a line a study and a trial is for programmers
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a line per study and per trial is for programmers
     try:
-        storage = _open(place, create, connect)
+        storage = open_storage(place, create=create)
         yield storage
     except BaseException:
         if create and fresh and place.path is not None and _holds_no_study(storage):
@@ -82,60 +139,7 @@ def opened(place: Place, *, create: bool = False, connect: Connect | None = None
     finally:
         optuna.logging.set_verbosity(verbosity)
         if storage is not None:
-            _close(storage)
-
-
-def _open(place: Place, create: bool, connect: Connect | None) -> BaseStorage:
-    from uhebo.storage.database import open_storage
-    from uhebo.storage.journal import journal_storage
-
-    if place.path is not None:
-        _check_path(place, place.path, create)
-        if place.journal:
-            try:
-                return journal_storage(place.path)
-            except (InvalidInputError, OSError):
-                raise
-            except Exception as error:  # Optuna replays the lines as they are: any nonsense in them fails somewhere
-                problem = str(error) or type(error).__name__
-                raise InvalidInputError(f"{place.shown} is damaged or is no journal of a study: {problem}") from error
-    url, engine = _url(place)
-    try:
-        return (connect or open_storage)(url, engine)
-    except InvalidInputError:
-        raise
-    except RuntimeError as error:  # another version of Optuna wrote the tables
-        raise InvalidInputError(f"{place.shown} was written by another version of Optuna: {error}") from error
-    except ImportError as error:
-        raise InvalidInputError(
-            f"the driver for {place.shown} is not installed ({error.__cause__ or error}); for PostgreSQL: "
-            "pip install 'psycopg[binary]' and a URL that starts with postgresql+psycopg://"
-        ) from error
-    except Exception as error:
-        if place.path is None:
-            raise InvalidInputError(f"{place.shown} can not be reached: {_last_cause(error)}; check the URL") from error
-        raise InvalidInputError(f"{place.shown}: {explain(error)}") from error
-
-
-def _last_cause(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
-def _url(place: Place) -> tuple[str, dict[str, Any]]:
-    """URL and engine options for Optuna, which fills {…} in the URL: braces of a path are doubled."""
-    from sqlalchemy.engine import URL, make_url
-
-    if place.path is None:
-        assert place.url is not None
-        return place.url, {}
-    path = str(place.path.absolute())
-    url = URL.create("sqlite", database=path).render_as_string(hide_password=False)
-    if make_url(url).database != path:  # SQLAlchemy before 2.1 does not quote: a ? in the name would end it
-        url = f"sqlite:///file:{quote(path)}?uri=true"
-    return url.replace("{", "{{").replace("}", "}}"), {"connect_args": {"timeout": LOCK_WAIT_S}}
+            close_storage(storage)
 
 
 def _check_path(place: Place, path: Path, create: bool) -> None:
@@ -149,37 +153,40 @@ def _check_path(place: Place, path: Path, create: bool) -> None:
         return
     if not path.is_file():
         raise InvalidInputError(f"{place.shown} is not a plain file; choose another path")
-    (_check_journal if place.journal else _check_sqlite)(place, path, create)
-
-
-def _check_sqlite(place: Place, path: Path, create: bool) -> None:
     with path.open("rb") as file:
-        head = file.read(len(SQLITE_HEADER))
-    if head and head != SQLITE_HEADER:
+        head = file.readline(MAX_LINE)
+    if place.journal:
+        if head and not _is_entry(head):
+            raise InvalidInputError(f"{place.shown} is not a journal of a study; choose another path")
+        return
+    if head and not head.startswith(SQLITE_HEADER):
         raise InvalidInputError(f"{place.shown} is not a SQLite database, so it holds no study; choose another path")
-    # Read and write: a read-only connection could not roll back what a killed process left half done.
-    uri = f"file:{quote(str(path.absolute()))}?mode=rw"
+    _check_tables(place, path, create)
+
+
+def _is_entry(line: bytes) -> bool:
+    """Whether a line is one of Optuna's journal."""
     try:
-        with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_WAIT_S)) as connection:
-            tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
+        return "op_code" in json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _check_tables(place: Place, path: Path, create: bool) -> None:
+    import sqlite3
+
+    from uhebo.storage.database import sqlite_tables
+
+    try:
+        tables = sqlite_tables(path)
     except sqlite3.Error as error:
         raise InvalidInputError(f"{place.shown}: {explain(error)}") from error
-    if not tables and create:
+    # With some of Optuna's tables, another process is making them at this moment, or was killed while it did.
+    if create and all(name.startswith(("stud", "trial", "version_info", "alembic_version")) for name in tables):
         return
     if not {"studies", "trials", "version_info"} <= tables:
         held = f"tables {', '.join(sorted(tables)[:NAMES_SHOWN])}" if tables else "no tables"
         raise InvalidInputError(f"{place.shown} is a database of something else ({held}); choose another path")
-
-
-def _check_journal(place: Place, path: Path, create: bool) -> None:  # noqa: ARG001
-    with path.open("rb") as file:
-        first = file.readline(1_000_000)
-    try:
-        ours = not first or "op_code" in json.loads(first)
-    except (ValueError, TypeError, RecursionError):
-        ours = False
-    if not ours:
-        raise InvalidInputError(f"{place.shown} is not a journal of a study; choose another path")
 
 
 def _holds_no_study(storage: BaseStorage | None) -> bool:
@@ -187,15 +194,6 @@ def _holds_no_study(storage: BaseStorage | None) -> bool:
         return storage is None or not storage.get_all_studies()
     except Exception:
         return True
-
-
-def _close(storage: BaseStorage) -> None:
-    from optuna.storages import RDBStorage
-
-    if isinstance(storage, RDBStorage):
-        with suppress(Exception):
-            storage.remove_session()
-        storage.engine.dispose()
 
 
 def study_names(storage: BaseStorage) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import optuna
@@ -17,11 +18,12 @@ from uhebo.api import Direction, _check_direction, _checked_value, _made_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.space import as_distributions, storable
-from uhebo.storage.database import one_writer_at_a_time, open_storage
+from uhebo.storage.database import one_writer_at_a_time
+from uhebo.storage.places import close_storage, open_storage
+from uhebo.storage.retry import Retry
 from uhebo.workers.child import EvaluationFailed, Nursery, Objective
 from uhebo.workers.leases import backend_of
 from uhebo.workers.options import Job, Options, Worked
-from uhebo.workers.retry import Patience
 from uhebo.workers.shift import Shift
 from uhebo.workers.stop import Stop, Stopped
 
@@ -31,7 +33,7 @@ def work(
     space: Mapping[str, Any],
     n_trials: int,
     *,
-    storage: str | BaseStorage,
+    storage: str | Path | BaseStorage,
     study_name: str,
     direction: Direction = "minimize",
     method: str | Strategy | None = None,
@@ -49,7 +51,7 @@ def work(
         n_trials: of the whole study, over all workers: failed trials and points added by hand count too, trials that
             are tried again because their worker died count once.
         direction: "minimize" or "maximize"; a study that was made for the other one is refused.
-        storage: "sqlite:///study.db" for a few processes, "postgresql+psycopg://…" for many.
+        storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
     """
@@ -69,38 +71,36 @@ def work(
     if sampler is None:
         sampler = _made_sampler(n_trials, seed, method, sampler_options)
 
-    def load(patience: Patience) -> Job:
-        store = storage
-        if isinstance(store, str):
-            url = store
-            store = patience.call(lambda: open_storage(url), "opening the storage")
-            stack.callback(store.engine.dispose)
+    def load(retry: Retry) -> Job:
+        store = retry.call(lambda: open_storage(storage, create=True), "opening the storage")
+        if store is not storage:
+            stack.callback(close_storage, store)
         backend_of(store)
-        study = patience.call(
+        study = retry.call(
             lambda: optuna.create_study(
                 storage=store, study_name=study_name, direction=direction, load_if_exists=True, sampler=sampler
             ),
             "opening the study",
         )
-        patience.call(lambda: _check_direction(study, direction, "give direction='{}'"), "opening the study")
+        retry.call(lambda: _check_direction(study, direction, "give direction='{}'"), "opening the study")
         return Job(study, distributions, n_trials)
 
     with contextlib.ExitStack() as stack:
         return run(load, objective, options or Options())
 
 
-def run(load: Callable[[Patience], Job], objective: Objective, options: Options) -> Worked:
+def run(load: Callable[[Retry], Job], objective: Objective, options: Options) -> Worked:
     """`work` on what `load` opens. It is opened after the process for evaluations has been started."""
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
-    patience = Patience(options.patience, stop)
+    retry = Retry(options.patience, stop)
     with _quiet_optuna(), _limited(objective, options) as evaluate, stop.listening():
         try:
-            job = load(patience)
+            job = load(retry)
             one_writer_at_a_time(backend_of(job.study._storage))
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
-        return Shift(worker, job, evaluate, options, stop, patience).run()
+        return Shift(worker, job, evaluate, options, stop, retry).run()
 
 
 @contextlib.contextmanager

@@ -17,12 +17,12 @@ from optuna.trial import TrialState
 
 from uhebo.errors import UheboError
 from uhebo.optuna_.trial_log import FAILURE
+from uhebo.storage.retry import Retry
 from uhebo.workers import leases
 from uhebo.workers.child import CannotEvaluate, Objective
 from uhebo.workers.events import EventLog
 from uhebo.workers.leases import Lease
 from uhebo.workers.options import Job, Options, Worked
-from uhebo.workers.retry import Patience
 from uhebo.workers.spool import Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
 from uhebo.workers.watch import Watch
@@ -51,7 +51,7 @@ class Shift:
     evaluate: Objective
     options: Options
     stop: Stop
-    patience: Patience
+    retry: Retry
     stored: int = 0
     failed: int = 0
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
@@ -77,7 +77,7 @@ class Shift:
         self.log.write("started", study=self.study.study_name, budget=self.budget)
         self.watch.start()
         try:
-            self.patience.call(lambda: self.spool.deliver_orphans(self._deliver_orphan), "delivering results")
+            self.retry.call(lambda: self.spool.deliver_orphans(self._deliver_orphan), "delivering results")
             while self._one_trial():
                 pass
         except Stopped:
@@ -93,7 +93,7 @@ class Shift:
     def _one_trial(self) -> bool:
         """Take and finish one trial, or wait for one to be had; False when there is nothing left to do."""
         self.stop.check()
-        taken = self.patience.call(self._take, "taking a trial")
+        taken = self.retry.call(self._take, "taking a trial")
         if taken is None:
             return self._others_run_and_wait()
         trial_id, lease = taken
@@ -127,7 +127,7 @@ class Shift:
         def open_trials() -> bool:
             return bool(leases.held(engine, study_id) or leases.waiting(engine, study_id, limit=1))
 
-        if not self.patience.call(open_trials, "looking for trials"):
+        if not self.retry.call(open_trials, "looking for trials"):
             return False
         self.stop.wait(min(IDLE_S, self.options.heartbeat))
         return True
@@ -159,7 +159,7 @@ class Shift:
         try:
             with self.stop.interruptible():
                 number, params = self._point(trial_id)
-                mine = self.patience.call(self.watch.renew, "renewing a lease")
+                mine = self.retry.call(self.watch.renew, "renewing a lease")
         except (Overtaken, UpdateFinishedTrialError):  # while this worker was held up
             self.log.write("abandoned")
             return None
@@ -177,14 +177,14 @@ class Shift:
         def stored() -> tuple[int, dict[str, Any]] | None:
             return leases.stored_point(self.backend.engine, trial_id, self.space)
 
-        point = self.patience.call(stored, "reading a trial")
+        point = self.retry.call(stored, "reading a trial")
         if point is None:
             self.study._thread_local.cached_all_trials = None  # as `study.ask` does
-            trial = self.patience.call(lambda: optuna.Trial(self.study, trial_id), "suggesting")
+            trial = self.retry.call(lambda: optuna.Trial(self.study, trial_id), "suggesting")
             for name, distribution in self.space.items():
                 # One by one: after an outage the rest of the same suggestion is written, and not half of another.
-                self.patience.call(partial(trial._suggest, name, distribution), "suggesting")
-            point = self.patience.call(stored, "reading a trial")
+                self.retry.call(partial(trial._suggest, name, distribution), "suggesting")
+            point = self.retry.call(stored, "reading a trial")
             if point is None:
                 raise Overtaken
         return point
@@ -193,7 +193,7 @@ class Shift:
         """The value in the database; until it is, it is in the spool, and if it can not be, on standard error too."""
         try:
             with self.spool.keeping(unsent):
-                outcome = self.patience.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
+                outcome = self.retry.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
         except OSError:  # no room for the spool
             outcome = self._store_without_spool(unsent)
         except BaseException:
@@ -203,7 +203,7 @@ class Shift:
 
     def _store_without_spool(self, unsent: Unsent) -> str:
         try:
-            return self.patience.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
+            return self.retry.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
         except BaseException:
             self._cry(unsent)
             raise
@@ -243,7 +243,7 @@ class Shift:
 
         logger.warning(f"trial {'' if number is None else number} failed: {reason}")
         self.failed += 1
-        self.patience.call(tell, "marking a trial as failed", last_try=True)
+        self.retry.call(tell, "marking a trial as failed", last_try=True)
         self.log.write("failed", trial=number, reason=reason)
 
     def _last_words(self) -> None:

@@ -13,8 +13,8 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 from uhebo.optuna_.trial_log import FAILURE
+from uhebo.storage.retry import is_transient
 from uhebo.workers.leases import Held, Lease, held, read_lease, requeue, swap
-from uhebo.workers.retry import passing
 
 logger = logging.getLogger("uhebo")
 
@@ -89,7 +89,7 @@ class Watch(threading.Thread):
                 self._look()
                 self._each_look()
             except Exception as error:
-                if not passing(error) and repr(error) not in self._said:
+                if not is_transient(error) and repr(error) not in self._said:
                     self._said.add(repr(error))
                     logger.warning(f"looking after other workers' trials failed: {error!r}")
         with suppress(Exception):

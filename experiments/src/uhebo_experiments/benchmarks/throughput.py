@@ -26,7 +26,7 @@ from tests.postgres import server
 
 import uhebo
 from uhebo.space import as_distributions
-from uhebo.storage.database import open_storage
+from uhebo.storage.database import open_database
 from uhebo.workers import Options
 from uhebo_experiments.benchmarks.common import heading, table
 
@@ -42,7 +42,7 @@ def objective(x: float, y: float, z: float) -> float:
 
 def prepare(url: str) -> None:
     """A study with a history, so that every suggestion is by the model."""
-    storage = open_storage(url)
+    storage = open_database(url)
     study = optuna.create_study(storage=storage, study_name="throughput")
     space = as_distributions(SPACE)
     for x, y, z in np.random.default_rng(0).uniform(size=(HISTORY, 3)):
