@@ -14,10 +14,10 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
+from uhebo.belief import Belief, fitting
 from uhebo.estimate import ESTIMATORS, Fit
 from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
-from uhebo.methods import step as steps
 from uhebo.methods.auto import RECIPE, Recipe, auto
 from uhebo.methods.step import Settings
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
@@ -81,13 +81,14 @@ def test_the_prior_depends_on_the_number_of_parameters(
     dimension: int, prior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    original = Step.fit
+    original = Step.believe
 
-    def spy(step: Step, estimator: str) -> object:
-        seen.append(step.settings.prior)
-        return original(step, estimator)
+    def spy(step: Step, estimator: str | None = None) -> Belief:
+        belief = original(step, estimator)
+        seen.append(belief.prior.name)
+        return belief
 
-    monkeypatch.setattr(Step, "fit", spy)
+    monkeypatch.setattr(Step, "believe", spy)
     space = {f"x{i}": (0.0, 1.0) for i in range(dimension)}
     uhebo.minimize(lambda **x: sum(x.values()), space, 5, seed=0, n_startup_trials=4)
     assert seen == [prior]
@@ -98,7 +99,8 @@ def test_what_the_user_chooses_stays() -> None:
 
     def method(step: Step) -> Proposal:
         proposal = auto(step)
-        seen.append((step.settings.prior, step.settings.acquisition))
+        used = step.under(RECIPE.model, RECIPE.acquisition)
+        seen.append((used.believe().prior.name, used.acquisition))
         return proposal
 
     uhebo.minimize(
@@ -122,7 +124,7 @@ def thetas(trials: int, *, exact: bool = False) -> list[tuple[int, Array]]:
 
 
 def test_above_a_size_theta_is_kept_between_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "LARGE", 8)
+    monkeypatch.setattr(fitting, "LARGE", 8)
     found = thetas(24)
     for index in range(1, len(found)):
         (pair, theta), (_, before) = found[index], found[index - 1]
@@ -132,13 +134,13 @@ def test_above_a_size_theta_is_kept_between_fits(monkeypatch: pytest.MonkeyPatch
 
 
 def test_exact_never_keeps_theta(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "LARGE", 8)
+    monkeypatch.setattr(fitting, "LARGE", 8)
     found = [theta for _, theta in thetas(16, exact=True)]
     assert not any(np.array_equal(a, b) for a, b in itertools.pairwise(found))
 
 
 def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "LARGE", 8)
+    monkeypatch.setattr(fitting, "LARGE", 8)
     study = optuna.create_study(sampler=uhebo.UHESampler(method="map", seed=0, n_startup_trials=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=18)
     space = SearchSpace.of(shared_space(study).distributions)
@@ -155,7 +157,7 @@ def test_many_points_from_elsewhere_begin_with_the_theta_of_some(
     monkeypatch: pytest.MonkeyPatch, estimator: str, exact: bool, fitted: int
 ) -> None:
     """The first suggestion need not wait for a fit to all of them; the model knows all of them nevertheless."""
-    monkeypatch.setattr(steps, "LARGE", 8)
+    monkeypatch.setattr(fitting, "LARGE", 8)
     seen = []
 
     def watched(data: Data, **options: Any) -> Fit:
@@ -240,5 +242,6 @@ def test_what_was_expected_of_older_points_under_way_stays() -> None:
     history = read_history(study, SearchSpace.of(SPACE), DESIGN)
     assert history.nothing_learnt.tolist() == [False, True]
     assert early.number in {t.number for t in history.trials if t.state == "running"}
-    assert history.values[-1] == -np.inf
-    np.testing.assert_array_equal(history.values[:-1], history.data.y)
+    values = history.in_order(history.data.y)
+    assert values[-1] == -np.inf
+    np.testing.assert_array_equal(values[:-1], history.data.y)

@@ -188,7 +188,7 @@ def test_row_10_one_point_with_different_values_has_noise() -> None:
     study = study_with([0.5] * 20 + [0.1, 0.9], values, "map")
     suggest(study, 1)
     assert math.exp(record(study)["theta"][-1]) > 0.1
-    assert uhebo.Result(study).surrogate.fit.theta.s2 > 0.1
+    assert uhebo.Result(study).surrogate.theta.s2 > 0.1
     suggest(study_with([0.5] * 20 + [0.1, 0.9], values, "uhe"))
 
 
@@ -433,7 +433,7 @@ def test_row_25_rows_of_an_earlier_range_count_where_they_fit() -> None:
         optuna.create_trial(params={"x": 0.45}, distributions={"x": FloatDistribution(0.0, 0.5)}, value=2.5)
     )
     surrogate = uhebo.Result(study).surrogate
-    assert surrogate.fit.posterior.data.y.shape == (3,)  # 0.9 is outside now
+    assert surrogate.posterior.data.y.shape == (3,)  # 0.9 is outside now
     suggest(study, high=0.5)
 
 

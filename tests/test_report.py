@@ -10,6 +10,7 @@ import re
 import time
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,9 @@ import uhebo
 from tests import browser
 from tests.conftest import require
 from uhebo.diagnosis import diagnose
+from uhebo.diagnosis.importance import Importance
 from uhebo.errors import InvalidInputError, UheboError
+from uhebo.optuna_.believe import believe
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import figures, safe_file_name, theme, write_report
 from uhebo.report.files import MissingExtraError, ReportError
@@ -129,7 +132,7 @@ STUDIES: dict[str, tuple[Callable[[], Study], set[str]]] = {
     "by TPE": (by_tpe, {"slice_1", "slice_2", "contour", "calibration", "lengthscales"}),
     "conditional": (conditional, {"slice_1"}),
     "odd values": (odd_values, {"slice_1", "contour"}),
-    "constant": (constant, {"slice_1"}),
+    "constant": (constant, {"convergence"}),
 }
 
 
@@ -201,18 +204,18 @@ def test_regret_appears_with_a_known_optimum_on_a_log_axis() -> None:
 
 def test_slices_go_through_the_surrogate_and_the_best_point() -> None:
     study = two_floats()
-    view = StudyView(study)
-    best, surrogate = view.best, view.surrogate
+    view = StudyView.of(study)
+    best, belief = view.best, view.belief
     assert best is not None
-    assert surrogate is not None
+    assert belief is not None
     name = next(iter(view.importance))
     figure = figures(study)["slice_1"]
-    line = next(trace for trace in figure.data if trace.name == "mean")
+    line = next(trace for trace in figure.data if trace.name == "median")
     point = {**best.params, name: line.x[60]}
-    mean, deviation = surrogate.predict(point)
-    assert line.y[60] == pytest.approx(mean)
-    band = next(trace for trace in figure.data if "deviations" in (trace.name or ""))
-    assert band.y[60] == pytest.approx(mean + 2 * deviation)
+    _, median, high = belief.quantiles(point, (0.025, 0.5, 0.975))
+    assert line.y[60] == pytest.approx(median)
+    band = next(trace for trace in figure.data if "95 %" in (trace.name or ""))
+    assert band.y[60] == pytest.approx(high)
     star = next(trace for trace in figure.data if trace.name == "best trial")
     assert (star.x[0], star.y[0]) == (best.params[name], best.value)
 
@@ -220,7 +223,7 @@ def test_slices_go_through_the_surrogate_and_the_best_point() -> None:
 def test_the_contour_has_the_two_most_important_parameters() -> None:
     space = {name: FloatDistribution(0, 1) for name in ("idle", "weak", "strong")}
     study = by_random(space, lambda idle, weak, strong: 3 * np.sin(5 * strong) + weak + 0 * idle, 40)
-    assert list(StudyView(study).importance)[:2] == ["strong", "weak"]
+    assert list(StudyView.of(study).importance)[:2] == ["strong", "weak"]
     figure = figures(study)["contour"]
     assert figure.layout.xaxis2.title.text == "strong"
     assert figure.layout.yaxis.title.text == "weak"
@@ -238,7 +241,7 @@ def test_arm_weights_are_those_that_were_recorded() -> None:
 
 def test_lengthscales_show_what_was_recorded_against_map() -> None:
     study = two_floats()
-    recorded = recorded_lengthscales(StudyView(study))
+    recorded = recorded_lengthscales(StudyView.of(study))
     assert set(recorded) == {"consistent"}
     number, lengths = recorded["consistent"][0]
     theta = study.trials[number].system_attrs[ATTRIBUTE]["theta"]
@@ -259,7 +262,7 @@ def test_damaged_tags_are_passed_over() -> None:
             system_attrs={ATTRIBUTE: tags},
         )
         study.add_trial(trial)
-    assert recorded_lengthscales(StudyView(study)) == {}
+    assert recorded_lengthscales(StudyView.of(study)) == {}
     assert {role_of(trial) for trial in study.trials} == {"other"}
 
 
@@ -497,9 +500,8 @@ def test_five_thousand_trials_stay_below_ten_megabytes(tmp_path: Path) -> None:
         x = rng.random(6)
         params = {f"p{i}": float(v) for i, v in enumerate(x)}
         study.add_trial(create_trial(params=params, distributions=space, value=float(np.sin(5 * x).sum())))
-    diagnosis = types.SimpleNamespace(
-        verdict="caution", headline="h", reasons=("r",), next_action="n", sections=lambda: (), calibration=None
-    )
+    importance = tuple(Importance(f"p{i}", 1.0, 0.2, 0.2, 0.2, 0.1, 0.3) for i in range(6))
+    diagnosis = replace(diagnose(optuna.create_study()), belief=believe(study), importance=importance)
     path = write_report(study, tmp_path / "large.html", diagnosis=diagnosis)
     assert path.stat().st_size < 10e6
     text = path.read_text()

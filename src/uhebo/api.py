@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,15 +17,16 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
+from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.numerics.process_wide import ProcessWide, Undo
+from uhebo.optuna_.believe import believe
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
 from uhebo.storage.places import open_storage
-from uhebo.surrogate import Surrogate
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
@@ -82,10 +83,20 @@ class Result:
             return records
         return pd.DataFrame.from_records(records)
 
+    @property
+    def belief(self) -> Belief:
+        """The model behind the suggestions, fitted to all finished trials: predictions at any parameters."""
+        return self._beliefs(len(self.study.get_trials(deepcopy=False)), len(self._finished))
+
+    @property
+    def surrogate(self) -> Belief:
+        """`belief`, by the name that the field has for it."""
+        return self.belief
+
     @cached_property
-    def surrogate(self) -> Surrogate:
-        """The Gaussian process fitted to all finished trials: mean and deviation at any parameters."""
-        return Surrogate.of(self.study)
+    def _beliefs(self) -> Callable[[int, int], Belief]:
+        """Fitted once for each state of the study."""
+        return lru_cache(maxsize=1)(lambda *_: believe(self.study))
 
     def diagnose(self) -> Diagnosis:
         """Can this surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""

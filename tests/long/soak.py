@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +85,14 @@ def default_method() -> str:
 
 
 def sampler(plan: Plan, seed: int) -> uhebo.UHESampler:
-    model = named_method(default_method())
+    method = named_method(default_method())
 
     def first_model(step: Step) -> Proposal:
-        return model(step) if step.slot.number < plan.model_trials else step.random()
+        return method.propose(step) if step.slot.number < plan.model_trials else step.random()
 
-    return uhebo.UHESampler(method=first_model, n_trials=plan.model_trials, seed=seed, deterministic=True)
+    return uhebo.UHESampler(
+        method=replace(method, propose=first_model), n_trials=plan.model_trials, seed=seed, deterministic=True
+    )
 
 
 @dataclass

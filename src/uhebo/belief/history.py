@@ -14,12 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.belief.units import Units
 from uhebo.gp.data import Data
-from uhebo.gp.warp import warped as warp
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
 State = Literal["finished", "failed", "running"]
+Role = Literal["objective", "constraint"]
 Tags = Mapping[str, Any]
 
 
@@ -34,6 +35,15 @@ class Trial:
     tags: Tags = field(default_factory=dict)
     ours: bool = True
     """Proposed by a strategy; False for points the user enqueued or added, which are data and nothing else."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation gives: a name, the part it plays, and 1 where larger values are better, else -1."""
+
+    name: str = "value"
+    role: Role = "objective"
+    sign: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,8 @@ class History:
     space: SearchSpace
     trials: tuple[Trial, ...]
     n_initial: int
-    warped: bool = False
-    """Whether `data` has its values warped towards a normal distribution (same order, same best point)."""
+    outcomes: tuple[Outcome, ...] = (Outcome(),)
+    """What each trial gives, the objective first."""
 
     @cached_property
     def finished(self) -> tuple[Trial, ...]:
@@ -81,14 +91,24 @@ class History:
         """D_{t-1}, standardised."""
         dimension = self.space.domain.dimension
         X = np.array([t.x for t in self.finished]).reshape(-1, dimension)
-        data = Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
-        return warp(data) if self.warped else data
+        return Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
+
+    def modelled(self, *, warped: bool) -> tuple[Units, Data]:
+        """The data as a GP sees them, and the units they are in."""
+        return self._warped if warped else self._plain
 
     @cached_property
-    def values(self) -> Array:
-        """Values of all trials that ended, standardised, in order of their numbers; -inf where one failed."""
+    def _plain(self) -> tuple[Units, Data]:
+        return Units.of(self.data, self.outcomes[0].sign, warped=False)
+
+    @cached_property
+    def _warped(self) -> tuple[Units, Data]:
+        return Units.of(self.data, self.outcomes[0].sign, warped=True)
+
+    def in_order(self, y: Array) -> Array:
+        """Values `y` of the finished trials among those of all that ended, by number; -inf where one failed."""
         values = dict.fromkeys((t.number for t in self.trials if t.state == "failed"), -np.inf)
-        values |= zip((t.number for t in self.finished), map(float, self.data.y), strict=True)
+        values |= zip((t.number for t in self.finished), map(float, y), strict=True)
         return np.array([values[number] for number in sorted(values)])
 
     @cached_property

@@ -207,7 +207,7 @@ def methods(as_json: options.AsJson = False) -> None:
     """
     from uhebo.methods import METHODS
 
-    found = {name: _sentence(strategy) for name, strategy in METHODS.items()}
+    found = {name: _sentence(method.propose) for name, method in METHODS.items()}
     if as_json:
         write_json(found)
     else:

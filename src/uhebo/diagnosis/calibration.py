@@ -1,4 +1,8 @@
-"""Leave-one-out calibration: each trial predicted from all the others, at the theta fitted to all of them."""
+"""Leave-one-out calibration: each trial predicted from all the others, at the theta fitted to all of them.
+
+Whether a value lies inside an interval does not depend on the units, so coverage is counted in the model's own; what is
+shown is in the user's.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from uhebo.diagnosis.case import Case
-from uhebo.gp import Posterior
+from uhebo.belief import Belief
+from uhebo.belief.belief import mixture_scores
 from uhebo.types import Array
 
 LEVELS = (0.5, 0.8, 0.95)
 BAND = 0.95
 OVERCONFIDENT = 0.005
-"""Coverage counts as too low when an honest surrogate would be as low as this with a smaller probability."""
+"""Probability that an honest surrogate has coverage as low as this, below which coverage counts as too low."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,17 @@ class Calibration:
     y: Array
     loo_mean: Array
     loo_sd: Array
+    low: Array
+    high: Array
+    """Ends of the central 95 % interval."""
     residuals: Array
-    """z_i = (y_i - mean_i) / sd_i; about standard normal if the surrogate is honest."""
+    """z_i with Φ(z_i) = P(Y_i <= y_i) under the prediction; about standard normal if the surrogate is honest."""
     residual_sd: float
     largest_residual: float
     largest_residual_trial: int
     r2: float
-    """1 - Σ (y_i - mean_i)² / Σ (y_i - ȳ)²: 1 is perfect, 0 no better than the average value, below 0 worse."""
+    """1 - Σ (y_i - mean_i)² / Σ (y_i - ȳ)² of the values as the model sees them: 1 is perfect, 0 no better than the
+    average value, below 0 worse."""
     coverage: tuple[Coverage, ...]
 
     @property
@@ -58,23 +66,29 @@ class Calibration:
         return any(item.too_low for item in self.coverage if item.level > 0.5)
 
 
-def calibrate(case: Case, posterior: Posterior) -> Calibration:
-    """Leave-one-out by the closed form (Rasmussen & Williams 2006, eq. 5.12); everything in the user's units."""
-    data = case.data
-    mean, variance, _ = posterior.leave_one_out()
-    deviation = np.sqrt(variance)
-    z = case.sign * (data.y - mean) / deviation
+def calibrate(belief: Belief) -> Calibration:
+    """Leave-one-out by the closed form (Rasmussen & Williams 2006, eq. 5.12)."""
+    objective = belief.objective
+    y, units = objective.data.y, objective.units
+    means, deviations = objective.leave_one_out()
+    centre = means.mean(axis=0)
+    spread = np.sqrt((deviations**2).mean(axis=0) + means.var(axis=0))
+    z = units.sign * mixture_scores(y, means, deviations)
+    low, high = objective.told_quantiles(means, deviations, (0.025, 0.975))
+    loo_mean, loo_sd = units.moments(centre, spread)
     worst = int(np.argmax(np.abs(z)))
     return Calibration(
-        numbers=case.numbers,
-        y=case.natural(data.y),
-        loo_mean=case.natural(mean),
-        loo_sd=data.scale * deviation,
+        numbers=belief.numbers,
+        y=units.told(y),
+        loo_mean=loo_mean,
+        loo_sd=loo_sd,
+        low=low,
+        high=high,
         residuals=z,
         residual_sd=float(np.sqrt(np.mean(z * z))),
         largest_residual=float(z[worst]),
-        largest_residual_trial=int(case.numbers[worst]),
-        r2=1.0 - float(np.sum((data.y - mean) ** 2) / np.sum((data.y - data.y.mean()) ** 2)),
+        largest_residual_trial=int(belief.numbers[worst]),
+        r2=1.0 - float(np.sum((y - centre) ** 2) / np.sum((y - y.mean()) ** 2)),
         coverage=tuple(cover(z, level) for level in LEVELS),
     )
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnosis.belief import Hyperparameters, Noise, compare_estimators, measure_noise
+from uhebo import checks
+from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
 from uhebo.diagnosis.case import Case, Trials, read_case
 from uhebo.diagnosis.finding import Finding, Kind, Verdict, constant, no_model
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
+from uhebo.diagnosis.noise import Noise, measure_noise
+from uhebo.diagnosis.opinions import Hyperparameters, compare_estimators
 from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
 from uhebo.diagnosis.search import Search, review_search
 from uhebo.diagnosis.sections import Section, as_text, sections_of
 from uhebo.diagnosis.verdict import Evidence, judge
-from uhebo.errors import InvalidInputError
-from uhebo.estimate import map_estimate
+from uhebo.diagnosis.words import say_model
 from uhebo.numerics.threads import single_threaded
 
 WIDTH = 100
@@ -41,6 +43,8 @@ class Diagnosis:
     """Parameters in the model."""
     conditional: tuple[str, ...]
     """Parameters that only some trials have, which are not in the model."""
+    model: str
+    """Whose model was judged, in words."""
     trials: Trials
     search: Search
     hyperparameters: Hyperparameters | None = None
@@ -50,6 +54,8 @@ class Diagnosis:
     layout: Layout | None = None
     regions: Regions | None = None
     prospects: Prospects | None = None
+    belief: Belief | None = field(default=None, repr=False)
+    """The fitted model that was judged: the one behind the suggestions."""
 
     def sections(self) -> tuple[Section, ...]:
         """The evidence as titled tables of plain text."""
@@ -76,24 +82,23 @@ class Diagnosis:
 
 
 def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: bool = True) -> Diagnosis:
-    """Judge the surrogate that the finished trials of a single-objective study give, whoever sampled them.
+    """Judge the model behind the suggestions of a single-objective study.
 
     Args:
-        study: any Optuna study with one objective. Tags of `UHESampler` are used where there are any; its kernel too,
-            where it is the study's sampler.
+        study: any Optuna study with one objective. Where another sampler made its trials, the model of uhebo's default
+            is judged, and `Diagnosis.model` says so.
         seed: of the random numbers used; same study and seed, same diagnosis.
         epsilon: the improvement that counts, in the units of the value; default 1 % of the interquartile
             range of the values, and at least 0.1 % of their range.
         hmc: also sample the hyperparameters by HMC for their intervals, which is most of the time this takes.
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInputError(f"seed is {seed!r}; expected an integer >= 0")
-    case = read_case(study, _rng(seed, 0))
+    seed = checks.integer("seed", seed, 0)
+    case = read_case(study)
     search = review_search(study, case)
     finding = no_model(case.trials, case.conditional, len(case.names))
-    if finding is None and not case.data.y.any():
-        finding = constant(case.trials, case.sign * case.data.location)
+    if finding is None and not case.history.data.y.any():
+        finding = constant(case.trials, float(case.history.outcomes[0].sign * case.history.data.location))
     if finding is not None:
         return _with(finding, case, search)
     return _fitted(case, search, seed, epsilon, hmc)
@@ -101,15 +106,17 @@ def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: 
 
 @single_threaded
 def _fitted(case: Case, search: Search, seed: int, epsilon: float | None, hmc: bool) -> Diagnosis:
-    fit = map_estimate(case.data, kernel=case.kernel, prior=case.prior, rng=_rng(seed, 1))
-    hyperparameters, draws = compare_estimators(case, fit, _rng(seed, 2), hmc)
-    noise = measure_noise(case, fit, draws, _rng(seed, 7))
-    calibration = calibrate(case, fit.posterior)
-    layout = lay_out(case, fit.posterior, _rng(seed, 3))
-    regions = split_in_two(case, fit, _rng(seed, 4))
-    prospects = look_ahead(case, fit.posterior, draws, epsilon, _rng(seed, 5))
-    importance = rank_parameters(case.names, fit.posterior, _rng(seed, 6))
-    evidence = Evidence(case, hyperparameters, importance, calibration, noise, layout, regions, search, prospects)
+    belief = case.believe()
+    hyperparameters, draws = compare_estimators(belief, _rng(seed, 2), hmc)
+    noise = measure_noise(belief, draws, _rng(seed, 7))
+    calibration = calibrate(belief)
+    layout = lay_out(belief, _rng(seed, 3))
+    regions = split_in_two(belief, _rng(seed, 4))
+    prospects = look_ahead(belief, draws, epsilon, _rng(seed, 5))
+    importance = rank_parameters(belief, _rng(seed, 6))
+    evidence = Evidence(
+        belief, case.trials, hyperparameters, importance, calibration, noise, layout, regions, search, prospects
+    )
     return _with(
         judge(evidence),
         case,
@@ -121,6 +128,7 @@ def _fitted(case: Case, search: Search, seed: int, epsilon: float | None, hmc: b
         layout=layout,
         regions=regions,
         prospects=prospects,
+        belief=belief,
     )
 
 
@@ -133,6 +141,7 @@ def _with(finding: Finding, case: Case, search: Search, **evidence: Any) -> Diag
         next_action=finding.next_action,
         names=case.names,
         conditional=case.conditional,
+        model=say_model(case.model),
         trials=case.trials,
         search=search,
         **evidence,
@@ -146,7 +155,7 @@ def _rng(seed: int, purpose: int) -> np.random.Generator:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.repr}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,102 +1,128 @@
-"""Which parameters matter, by the surrogate: its lengthscales, and a variance-based measure of its mean."""
+"""Which parameters matter: variance-based (Sobol) indices of functions that the model takes for possible.
+
+The indices of the posterior mean alone are too small for parameters the data say little about: the mean hardly moves
+along them, because the model does not know. So functions are drawn from the posterior, at thetas drawn given the data,
+and brought to the user's units; each has its own indices, and their spread is the interval.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
+from scipy.stats import qmc, sobol_indices
 
-from uhebo.gp import Posterior
+from uhebo.belief import Belief
+from uhebo.diagnosis.opinions import theta_chain
+from uhebo.gp import Posterior, Theta
 from uhebo.gp.domain import Domain
-from uhebo.gp.kernels import squared_distance
+from uhebo.gp.paths import sample_paths
 from uhebo.types import Array, Rng
 
-LOG2_POINTS = 10
-CHUNK = 4096
+LOG2_POINTS = 9
+INTERVAL = (0.05, 0.95)
+THETAS, PATHS = 16, 8
+"""Number of thetas, and of functions drawn under each."""
+BURN_IN, STRIDE = 80, 5
+"""Steps of the chain before the first theta, and between two of them."""
+MOST_POINTS = 800
+"""Number of trials above which theta is as good as known, and the model's own is the only one."""
+FLAT = 1e-10
+"""Variance of a function, as a share of that of the values, below which it is rounding."""
 
 
 @dataclass(frozen=True)
 class Importance:
-    """One parameter's part in the surrogate."""
+    """One parameter's part in the variation of the objective over the space: shares of 1, with 90 % intervals."""
 
     name: str
     lengthscale: float
     relevance: float
     """(1/ell_i) / Σ_j (1/ell_j): automatic relevance determination, as shares of 1."""
     first_order: float | None
-    """Share of the variance of the surrogate's mean that this parameter explains by itself; None if it is flat."""
+    """Share of the variance that this parameter explains by itself (median); None if the surrogate is flat."""
     total: float | None
     """The same, with everything it does together with others."""
+    total_low: float | None
+    total_high: float | None
+    """Ends of the 90 % interval of `total`."""
 
 
-def rank_parameters(names: tuple[str, ...], posterior: Posterior, rng: Rng) -> tuple[Importance, ...]:
+def rank_parameters(belief: Belief, rng: Rng) -> tuple[Importance, ...]:
     """Every parameter, the one with the largest total effect first."""
-    steepness = 1.0 / posterior.theta.ell
-    relevance = steepness / steepness.sum()
-    indices = sobol_indices(posterior, rng)
-    rows = [
-        Importance(
-            name=name,
-            lengthscale=float(posterior.theta.ell[i]),
-            relevance=float(relevance[i]),
-            first_order=None if indices is None else float(indices[0][i]),
-            total=None if indices is None else float(indices[1][i]),
-        )
-        for i, name in enumerate(names)
-    ]
+    ell = belief.theta.ell
+    relevance = (1.0 / ell) / (1.0 / ell).sum()
+    found = index_draws(belief, rng)
+    rows = []
+    for i, name in enumerate(belief.names):
+        first = total = low = high = None
+        if found is not None:
+            first, total = (float(np.median(draws[:, i])) for draws in found)
+            low, high = np.quantile(found[1][:, i], INTERVAL).tolist()
+        rows.append(Importance(name, float(ell[i]), float(relevance[i]), first, total, low, high))
     return tuple(sorted(rows, key=lambda row: (-(row.total or 0.0), -row.relevance)))
 
 
-def sobol_indices(posterior: Posterior, rng: Rng, log2_points: int = LOG2_POINTS) -> tuple[Array, Array] | None:
-    """First-order and total Sobol indices of the posterior mean over the domain; None where the mean is flat.
+def index_draws(belief: Belief, rng: Rng) -> tuple[Array, Array] | None:
+    """First-order and total indices of functions drawn from the model, (draws, d) each; None where all are flat."""
+    objective = belief.objective
+    domain = objective.data.domain
+    first, second = (_placed(half, domain) for half in np.split(_sobol(2 * domain.dimension, rng), 2, axis=1))
+    draws = []
+    for posterior, count in _posteriors(belief, rng):
+        paths = sample_paths(posterior, rng, count)
 
-    With A, B two samples of the domain and AB_i the sample A with column i taken from B:
-        S_i = mean(f(B) (f(AB_i) - f(A))) / V      (Saltelli et al. 2010, table 2b)
-        T_i = mean((f(A) - f(AB_i))²) / (2 V)      (Jansen 1999; table 2f)
-    A and B are the halves of a scrambled Sobol sequence.
+        def told(rows: Array, paths: Callable[[Array], Array] = paths) -> Array:
+            return objective.units.told(paths(rows)) / objective.units.scale
+
+        draws.append(indices(told, first, second))
+    main, total = (np.concatenate(parts) for parts in zip(*draws, strict=True))
+    varied = np.isfinite(total).all(axis=1)
+    return (main[varied], total[varied]) if varied.any() else None
+
+
+def _posteriors(belief: Belief, rng: Rng) -> list[tuple[Posterior, int]]:
+    """Posteriors under thetas drawn given the data, and the number of functions to draw from each."""
+    objective = belief.objective
+    if len(objective.data) > MOST_POINTS:
+        return [(objective.posterior, THETAS * PATHS)]
+    chain, _ = theta_chain(belief, rng, BURN_IN, THETAS * STRIDE)
+    thetas = [Theta.from_log(draw) for draw in chain.draws[STRIDE - 1 :: STRIDE]]
+    return [(Posterior.of(objective.data, theta, belief.model.kernel), PATHS) for theta in thetas]
+
+
+def indices(f: Callable[[Array], Array], first: Array, second: Array) -> tuple[Array, Array]:
+    """First-order and total Sobol indices, (count, d) each, of `count` functions over the domain; NaN for a flat one.
+
+    By the estimators of Saltelli et al. (2010): two samples of the domain, and for each column the first sample with
+    that column taken from the second.
     """
-    domain = posterior.data.domain
-    d = domain.dimension
-    units = _sobol(2 * d, rng).random_base2(log2_points)
-    first, second = _place(units[:, :d], domain), _place(units[:, d:], domain)
-    f_first, f_second = mean_at(posterior, first), mean_at(posterior, second)
-    both = np.concatenate([f_first, f_second])
-    variance = float(both.var())
-    # Below this a flat mean's own rounding would be called its variation (y is standardised).
-    if not variance > 1e-10:
-        return None
-    f_second = f_second - both.mean()  # does not change the expectation, and takes most of the noise out of it
-    main, total = np.empty(d), np.empty(d)
-    for column in range(d):
+    swapped = []
+    for column in range(first.shape[1]):
         mixed = first.copy()
         mixed[:, column] = second[:, column]
-        change = mean_at(posterior, mixed) - f_first
-        main[column] = np.mean(f_second * change) / variance
-        total[column] = 0.5 * np.mean(change * change) / variance
-    return np.clip(main, 0.0, 1.0), np.clip(total, 0.0, None)
+        swapped.append(f(mixed))
+    values = {"f_A": f(first), "f_B": f(second), "f_AB": np.array(swapped)}
+    flat = np.concatenate([values["f_A"], values["f_B"]], axis=1).var(axis=1) <= FLAT
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = sobol_indices(func=values, n=len(first))
+    main = np.clip(np.reshape(found.first_order, (len(flat), -1)), 0.0, 1.0)
+    total = np.clip(np.reshape(found.total_order, (len(flat), -1)), 0.0, None)
+    main[flat] = total[flat] = np.nan
+    return main, total
 
 
-def _sobol(dimension: int, rng: Rng) -> Any:
+def _sobol(dimension: int, rng: Rng) -> Array:
     """A scrambled Sobol sequence; SciPy before 1.15 has another name for the generator."""
     try:
-        return qmc.Sobol(dimension, scramble=True, rng=rng)
+        sequence = qmc.Sobol(dimension, scramble=True, rng=rng)
     except TypeError:
-        return qmc.Sobol(dimension, scramble=True, seed=rng)
+        sequence = qmc.Sobol(dimension, scramble=True, seed=rng)
+    return np.asarray(sequence.random_base2(LOG2_POINTS))
 
 
-def mean_at(posterior: Posterior, rows: Array) -> Array:
-    """The posterior mean without the variance, which would be most of the cost here."""
-    theta, data = posterior.theta, posterior.data
-    parts = []
-    for start in range(0, len(rows), CHUNK):
-        r2 = squared_distance(rows[start : start + CHUNK], data.X, theta.ell, data.domain)
-        parts.append(theta.v * posterior.kernel.value(r2) @ posterior.alpha)
-    return np.concatenate(parts)
-
-
-def _place(units: Array, domain: Domain) -> Array:
+def _placed(units: Array, domain: Domain) -> Array:
     """Points of [0, 1)^d as points of the domain: categorical columns become codes."""
     points = units.copy()
     for column in domain.categorical:

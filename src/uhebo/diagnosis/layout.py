@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.diagnosis.case import Case
+from uhebo.belief import Belief
 from uhebo.estimate import Fit, map_estimate
-from uhebo.gp import Data, Posterior
+from uhebo.gp import Prior, named_prior
+from uhebo.gp.priors import LogNormal
 from uhebo.types import Array, Rng
 
 BOX_VOLUME = 0.02
@@ -53,7 +55,7 @@ class Regions:
     lengthscale_above: float
     noise_below: float
     noise_above: float
-    """Lengthscale along the parameter (share of its range) and noise deviation (the value's units) on each side."""
+    """On each side: lengthscale along the parameter (share of its range), noise deviation (model units)."""
     points_below: int
     points_above: int
 
@@ -64,9 +66,10 @@ class Regions:
         return max(pair) / min(pair)
 
 
-def lay_out(case: Case, posterior: Posterior, rng: Rng) -> Layout:
+def lay_out(belief: Belief, rng: Rng) -> Layout:
     """Count the fullest box of 2 % of the volume centred on a point, and ask the surrogate what it knows elsewhere."""
-    data = case.data
+    objective = belief.objective
+    data = objective.data
     numeric, categorical = data.domain.numeric, data.domain.categorical
     side = min(BOX_VOLUME ** (1.0 / max(len(numeric), 1)), LARGEST_SIDE)
     fullest = 0
@@ -74,38 +77,38 @@ def lay_out(case: Case, posterior: Posterior, rng: Rng) -> Layout:
         near = (np.abs(data.X[:, numeric] - row[numeric]) <= 0.5 * side + 1e-12).all(axis=1)
         near &= (data.X[:, categorical] == row[categorical]).all(axis=1)
         fullest = max(fullest, int(near.sum()))
-    _, variance = posterior.predict(case.space.snap(data.domain.uniform(rng, PROBES)))
+    _, deviation = objective.moments(belief.space.snap(data.domain.uniform(rng, PROBES)))
     return Layout(
         cluster=fullest,
         cluster_share=fullest / len(data),
         side=side,
         outside=len(data) - fullest,
         needed_outside=3 * data.dimension + 3,
-        unknown=float(np.median(np.sqrt(variance))) / float(data.y.std()),
+        unknown=float(np.median(deviation)) / float(data.y.std()),
     )
 
 
-def split_in_two(case: Case, whole: Fit, rng: Rng) -> Regions | None:
+def split_in_two(belief: Belief, rng: Rng) -> Regions | None:
     """Is the function of another kind in one part of the space? None where there are too few points to cut.
 
     A treed Gaussian process of one cut (Gramacy & Lee 2008): for each of the parameters along which the surrogate
     varies most and cuts at quantiles of the points, MAP fits on both sides. The two halves do not know of each other
     and pay for their prior twice, so one stationary function gives a negative gain; a step, a fast wiggle or more
-    noise in one part gives a large one.
+    noise in one part gives a large one. The prior is a proper one of this test's own (`open_noise_prior`): under an
+    improper one two fits would be better than one for no reason.
     """
-    data = case.data
-    rows = np.arange(len(data))
+    data, prior = belief.objective.data, open_noise_prior(belief.space.domain.dimension)
     if len(data) > REGION_POINTS:
-        rows = np.sort(rng.choice(len(data), REGION_POINTS, replace=False))
-        data = data.subset(rows)
-        whole = _fit(case, data, rng, whole)
+        data = data.subset(np.sort(rng.choice(len(data), REGION_POINTS, replace=False)))
+    fit = partial(map_estimate, kernel=belief.model.kernel, prior=prior, rng=rng)
+    whole = fit(data, warm=belief.theta)
     least = max(6, data.dimension + 3)
     columns = [int(j) for j in np.argsort(whole.theta.ell, kind="stable") if j in data.domain.numeric]
     best: tuple[float, int, float, Fit, Fit] | None = None
     for column in columns[:REGION_COLUMNS]:
         for cut, below in _cuts(data.X[:, column], least):
-            sides = [_fit(case, data.subset(part), rng, whole) for part in (below, ~below)]
-            gain = sum(fit.log_posterior for fit in sides) - whole.log_posterior
+            sides = [fit(data.subset(part), warm=whole.theta, starts=1) for part in (below, ~below)]
+            gain = sum(side.log_posterior for side in sides) - whole.log_posterior
             if best is None or gain > best[0]:
                 best = (gain, column, cut, sides[0], sides[1])
     if best is None:
@@ -113,22 +116,27 @@ def split_in_two(case: Case, whole: Fit, rng: Rng) -> Regions | None:
     gain, column, cut, low, high = best
     point = data.X[0].copy()
     point[column] = cut
-    value = case.space.decode(point)[case.names[column]]
+    value = belief.space.decode(point)[belief.names[column]]
     return Regions(
-        parameter=case.names[column],
+        parameter=belief.names[column],
         cut=f"{value:.4g}",
         gain=gain,
         lengthscale_below=float(low.theta.ell[column]),
         lengthscale_above=float(high.theta.ell[column]),
-        noise_below=math.sqrt(low.theta.s2) * data.scale,
-        noise_above=math.sqrt(high.theta.s2) * data.scale,
-        points_below=len(low.posterior.data),
-        points_above=len(high.posterior.data),
+        noise_below=math.sqrt(low.theta.s2),
+        noise_above=math.sqrt(high.theta.s2),
+        points_below=len(low.data),
+        points_above=len(high.data),
     )
 
 
-def _fit(case: Case, data: Data, rng: Rng, whole: Fit) -> Fit:
-    return map_estimate(data, kernel=case.kernel, prior=case.prior, rng=rng, warm=whole.theta, starts=1)
+def open_noise_prior(dimension: int) -> Prior:
+    """`dim-scaled` with a noise prior wide enough to say "all of it is noise": log s2 ~ Normal(-4, 3²).
+
+    The noise prior of `dim-scaled` itself, Normal(-5, 1) on log s2, puts pure noise (s2 = 1 on standardised y) five
+    deviations out, so that the fit would rather explain noise by absurdly short lengthscales than admit to it.
+    """
+    return replace(named_prior("dim-scaled", dimension), name="dim-scaled, open noise", noise=LogNormal(-4.0, 3.0))
 
 
 def _cuts(column: Array, least: int) -> list[tuple[float, NDArray[np.bool_]]]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.diagnosis.case import Case
-from uhebo.errors import InvalidInputError, NumericalError
+from uhebo import checks
+from uhebo.belief import Belief, Units
+from uhebo.errors import NumericalError
 from uhebo.gp import Posterior, Theta
 from uhebo.types import Array, Rng
 
@@ -20,6 +21,8 @@ CLOUD = 96
 LEADERS = 4
 DRAWS = 1024
 THETAS = 8
+MOST_POINTS = 800
+"""Number of trials above which theta is as good as known, and the model's own is the only one."""
 
 
 @dataclass(frozen=True)
@@ -37,29 +40,28 @@ class Prospects:
     trials: int = TRIALS
 
 
-def look_ahead(case: Case, posterior: Posterior, draws: Array | None, epsilon: float | None, rng: Rng) -> Prospects:
+def look_ahead(belief: Belief, draws: Array | None, epsilon: float | None, rng: Rng) -> Prospects:
     """Stagnation from the log, the chance from the surrogate, averaged over draws of theta where there are any.
 
     epsilon is in the user's units. Its default is 1 % of the interquartile range of the values, which a few very bad
     trials do not blow up, and at least 0.1 % of their range, because the quartiles meet when the search has converged.
     """
-    finished = case.history.finished
-    values = np.array([trial.y for trial in finished], dtype=np.float64)
-    best = int(np.argmax(values))
-    data = case.data
-    wanted = default_epsilon(data.y) if epsilon is None else epsilon / data.scale
-    thetas = [posterior.theta]
-    if draws is not None:
+    objective = belief.objective
+    data, units = objective.data, objective.units
+    values = units.told(data.y)
+    best = int(np.argmax(data.y))
+    wanted = default_epsilon(values) if epsilon is None else epsilon
+    posteriors = list(objective.posteriors)
+    if draws is not None and len(data) <= MOST_POINTS:
         chosen = np.linspace(0, len(draws) - 1, THETAS).round().astype(int)
-        thetas = [Theta.from_log(draws[i]) for i in chosen]
-    posteriors = [posterior if theta is posterior.theta else Posterior.of(data, theta, case.kernel) for theta in thetas]
-    incumbent = data.X[int(np.argmax(posterior.predict(data.X)[0]))]
-    chance = chance_of_improvement(posteriors, incumbent, candidates(case, posterior, rng), wanted, rng)
+        posteriors = [Posterior.of(data, Theta.from_log(draws[i]), belief.model.kernel) for i in chosen]
+    incumbent = data.X[int(np.argmax(objective.smoothed))]
+    chance = chance_of_improvement(posteriors, incumbent, candidates(belief, rng), wanted, rng, units=units)
     return Prospects(
-        best_value=case.sign * float(values[best]),
-        best_number=finished[best].number,
-        since_improvement=len(finished) - 1 - best,
-        epsilon=wanted * data.scale,
+        best_value=float(values[best]),
+        best_number=int(belief.numbers[best]),
+        since_improvement=len(data) - 1 - best,
+        epsilon=wanted,
         chance=chance,
     )
 
@@ -77,10 +79,11 @@ def chance_of_improvement(
     epsilon: float,
     rng: Rng,
     *,
+    units: Units | None = None,
     trials: int = TRIALS,
     draws: int = DRAWS,
 ) -> float | None:
-    """P(max over ten Thompson points of f - f(incumbent) > epsilon), f drawn from the posterior, standardised y.
+    """P(max over ten Thompson points of f - f(incumbent) > epsilon), f drawn from the posterior and brought to `units`.
 
     Joint samples of f over `points` and the incumbent: one is the truth, the maximisers of ten others are the next ten
     trials. They are chosen at once and do not learn from each other, so the figure errs on the low side. f is without
@@ -96,35 +99,32 @@ def chance_of_improvement(
         except NumericalError:
             continue
         picks = guesses.argmax(axis=1)[rng.integers(0, each, (each, trials))]
-        gains = np.take_along_axis(truths, picks, axis=1).max(axis=1) - truths[:, 0]
+        reached, held = np.take_along_axis(truths, picks, axis=1).max(axis=1), truths[:, 0]
+        gains = reached - held if units is None else units.sign * (units.told(reached) - units.told(held))
         better.append(float(np.mean(gains > epsilon)))
     return float(np.mean(better)) if better else None
 
 
-def candidates(case: Case, posterior: Posterior, rng: Rng) -> Array:
+def candidates(belief: Belief, rng: Rng) -> Array:
     """Uniform points, and a cloud around the best ones at scales from a thousandth to a third of a lengthscale.
 
     The best ones are the best observed and, among many uniform points, those with the highest mean + 2 deviations.
     """
-    data, domain = case.data, case.data.domain
+    posterior, data = belief.objective.posterior, belief.objective.data
+    domain = data.domain
     count = min(CANDIDATES + CANDIDATES_PER_DIMENSION * domain.dimension, MOST_CANDIDATES)
     uniform = domain.uniform(rng, SCORED)
-    mean, variance = posterior.predict(uniform)
-    promising = uniform[np.argsort(-(mean + 2.0 * np.sqrt(variance)), kind="stable")[:LEADERS]]
+    mean, deviation = belief.objective.moments(uniform)
+    promising = uniform[np.argsort(-(mean + 2.0 * deviation), kind="stable")[:LEADERS]]
     leaders = np.concatenate([data.X[np.argsort(-data.y, kind="stable")[:LEADERS]], promising])
     cloud = leaders[np.arange(CLOUD) % len(leaders)]
     reach = np.minimum(posterior.theta.ell, 1.0) * 10.0 ** rng.uniform(-3.0, -0.5, (CLOUD, 1))
     moved = np.clip(cloud + reach * rng.standard_normal(cloud.shape), 0.0, 1.0)
     cloud[:, domain.numeric] = moved[:, domain.numeric]
-    rows = case.space.snap(np.concatenate([uniform[:count], promising, cloud]))
+    rows = belief.space.snap(np.concatenate([uniform[:count], promising, cloud]))
     return np.asarray(np.unique(rows, axis=0))
 
 
 def check_epsilon(epsilon: float | None) -> float | None:
-    if epsilon is None:
-        return None
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not np.isfinite(epsilon) or epsilon < 0:
-        raise InvalidInputError(
-            f"epsilon is {epsilon!r}; expected the improvement that counts, a number >= 0 in the units of the value"
-        )
-    return float(epsilon)
+    """The improvement that counts, in the units of the value."""
+    return None if epsilon is None else checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")

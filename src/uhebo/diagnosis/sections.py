@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uhebo.diagnosis.belief import Hyperparameters, Noise
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
+from uhebo.diagnosis.noise import Noise
+from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
 from uhebo.diagnosis.verdict import SPLIT_GAIN
@@ -67,9 +68,7 @@ def as_text(section: Section) -> str:
 
 def _trials(diagnosis: Diagnosis) -> Section:
     trials = diagnosis.trials
-    sentence = f"The judgement is based on {count(trials.used, 'trial')} of {trials.total}."
-    if trials.used < trials.usable:
-        sentence += " Of so many, a sample with the best among them was taken."
+    sentence = f"{diagnosis.model} It was fitted to {count(trials.usable, 'trial')} of {trials.total}."
     if diagnosis.conditional:
         sentence += f" Parameters that only some trials have are not in the model: {', '.join(diagnosis.conditional)}."
     rows = (
@@ -100,18 +99,28 @@ def _calibration(calibration: Calibration) -> Section:
     return Section("Does it know its own error?", sentence, ("range of", "holds", "chance allows", "so it is"), rows)
 
 
+ESTIMATORS = {"map": "MAP", "consistent": "consistent", "mle": "MLE", "hmc": "HMC"}
+
+
 def _hyperparameters(believed: Hyperparameters) -> Section:
     worst = max(believed.estimates, key=lambda item: item.apart)
+    seen = "the transformed values that the model works on" if believed.warped else "the values"
     sentence = (
-        "What the surrogate believes about the values. A lengthscale is how far a parameter must move, as a share of "
-        "its range, before the value changes; signal and noise are typical sizes in the value's own units. MAP is the "
-        "most likely fit to the trials; the consistent fit corrects for trials that crowd together and comes out "
-        "shorter when there are few; the interval holds nine in ten plausible fits (by HMC, a random walk over them). "
-        f"The two fits are furthest apart for {worst.name}: a factor of {worst.apart:.2g}."
+        "What the surrogate believes about the values, and second opinions. A lengthscale is how far a parameter must "
+        "move, as a share of its range, before the value changes; signal and noise are typical sizes, in standard "
+        f"deviations of {seen}. MAP is the most likely fit to the trials; the consistent fit corrects for trials that "
+        "crowd together and comes out shorter when there are few; the interval holds nine in ten plausible fits (by "
+        "HMC, a random walk over them). "
+        f"MAP and the consistent fit are furthest apart for {worst.name}: a factor of {worst.apart:.2g}."
     )
+    own = believed.estimator not in ("map", "consistent")
+    names = [f"{name} (the model)" if key == believed.estimator else name for key, name in ESTIMATORS.items()][:2]
+    if own:
+        names.insert(0, f"{ESTIMATORS.get(believed.estimator, believed.estimator)} (the model)")
     rows = tuple(
         (
             f"lengthscale of {item.name}" if item.kind == "lengthscale" else item.name,
+            *([f"{item.model:.3g}"] if own else []),
             f"{item.map:.3g}",
             f"{item.consistent:.3g}",
             "not computed" if item.hmc_low is None else f"{item.hmc_low:.3g} to {item.hmc_high:.3g}",
@@ -119,33 +128,34 @@ def _hyperparameters(believed: Hyperparameters) -> Section:
         )
         for item in believed.estimates
     )
-    return Section(
-        "What the surrogate believes",
-        sentence,
-        ("of what", "MAP", "consistent", "90 % interval (HMC)", "factor apart"),
-        rows,
-    )
+    columns = ("of what", *names, "90 % interval (HMC)", "factor apart")
+    return Section("What the surrogate believes", sentence, columns, rows)
 
 
 def _importance(ranked: Sequence[Importance]) -> Section:
-    if ranked[0].total is None:
+    first = ranked[0]
+    if first.total is None:
         sentence = "The surrogate is flat: no parameter makes a difference that it can see."
     else:
         sentence = (
-            f"{ranked[0].name} matters most: {percent(ranked[0].total)} of the variation of the surrogate's prediction "
-            "over the space depends on it. Alone: by itself; in all: with its interplay with others (Sobol indices); "
-            "steepness: 1/lengthscale, as a share of the sum over parameters."
+            f"{first.name} matters most: {percent(first.total)} of the variation of the value over the space depends "
+            "on it, as far as the model can tell. Alone: by itself; in all: with its interplay with others (Sobol "
+            "indices of functions that fit the trials; the interval holds nine in ten of them); steepness: "
+            "1/lengthscale, as a share of the sum over parameters."
         )
     rows = tuple(
         (
             item.name,
             "-" if item.first_order is None else percent(item.first_order),
             "-" if item.total is None else percent(item.total),
+            "-" if item.total_low is None or item.total_high is None
+            else f"{percent(item.total_low)} to {percent(item.total_high)}",
             percent(item.relevance),
         )
         for item in ranked
-    )
-    return Section("Which parameters matter", sentence, ("parameter", "alone", "in all", "steepness"), rows)
+    )  # fmt: skip
+    columns = ("parameter", "alone", "in all", "90 % interval", "steepness")
+    return Section("Which parameters matter", sentence, columns, rows)
 
 
 def _noise(noise: Noise) -> Section:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uhebo.diagnosis.belief import Hyperparameters, Noise
+from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration
-from uhebo.diagnosis.case import Case
+from uhebo.diagnosis.case import Trials
 from uhebo.diagnosis.finding import SURROGATE, Finding
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
+from uhebo.diagnosis.noise import Noise
+from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
 from uhebo.diagnosis.words import (
@@ -45,7 +47,8 @@ SMALL_CHANCE = 0.1
 class Evidence:
     """All that a verdict on a fitted surrogate is based on."""
 
-    case: Case
+    belief: Belief
+    trials: Trials
     hyperparameters: Hyperparameters
     importance: tuple[Importance, ...]
     calibration: Calibration
@@ -68,7 +71,7 @@ def judge(evidence: Evidence) -> Finding:
     )
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
-        *say_infinite(evidence.case.trials),
+        *say_infinite(evidence.trials),
         *say_skill(evidence.calibration),
         *say_belief(evidence.hyperparameters, evidence.importance),
         *say_noise(evidence.noise),
@@ -79,7 +82,7 @@ def judge(evidence: Evidence) -> Finding:
 
 
 def _outlier(evidence: Evidence) -> Finding | None:
-    y = evidence.case.data.y
+    y = evidence.belief.history.data.y  # as told: a warp pulls in what this looks for
     worst = int(np.argmax(np.abs(y)))
     if len(y) < 10 or y[worst] ** 2 < OUTLIER_SHARE * float(y @ y):
         return None
@@ -100,7 +103,7 @@ def _clustered(evidence: Evidence) -> Finding | None:
     layout = evidence.layout
     if not layout.clustered:
         return None
-    n, d = len(evidence.case.data), evidence.case.data.dimension
+    n, d = len(evidence.belief.numbers), len(evidence.belief.names)
     blind = layout.unknown > UNKNOWN
     where = (
         f"a box that spans {percent(layout.side)} of each range" if d > 1 else f"{percent(layout.side)} of the range"
@@ -151,10 +154,11 @@ def _two_regions(evidence: Evidence) -> Finding | None:
 
 def _no_skill(evidence: Evidence) -> Finding | None:
     calibration, noise = evidence.calibration, evidence.noise
-    if calibration.r2 >= NO_SKILL:
+    n, d = len(evidence.belief.numbers), len(evidence.belief.names)
+    few = n < max(10, 3 * d + 3)
+    if calibration.r2 >= (FAIR_SKILL if few else NO_SKILL):
         return None
-    n, d = len(evidence.case.data), evidence.case.data.dimension
-    if n < max(10, 3 * d + 3):
+    if few:
         return Finding(
             "too-few",
             "do not trust",
@@ -216,7 +220,7 @@ def _weak(evidence: Evidence) -> Finding | None:
         ),
         "Repeat the best point 3 times to measure the noise."
         if noisy
-        else f"Run {max(10, len(evidence.case.data) // 2)} more trials, some of them at random.",
+        else f"Run {max(10, len(evidence.belief.numbers) // 2)} more trials, some of them at random.",
     )
 
 

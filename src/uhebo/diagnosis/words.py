@@ -6,18 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uhebo.diagnosis.belief import Hyperparameters, Noise
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.case import Trials
 from uhebo.diagnosis.importance import Importance
+from uhebo.diagnosis.noise import Noise
+from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
+from uhebo.optuna_.believe import StudyModel
 
 MATTERS = 0.1
 """Total effect from which a parameter is worth a sentence."""
 OPEN = 10.0
 """Upper over lower end of an interval from which a figure counts as unknown."""
 NEGLIGIBLE = 0.01
+
+
+def say_model(model: StudyModel) -> str:
+    """Whose model is judged."""
+    if model.borrowed is None:
+        return f"This is about the model that suggests: that of the method {model.method}."
+    return f"This is about the model of uhebo's default, {model.method}, because {model.borrowed}."
 
 
 def say_skill(calibration: Calibration) -> list[str]:

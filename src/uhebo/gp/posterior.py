@@ -46,7 +46,7 @@ class Posterior:
         alpha = solve_upper(factor, whitened) if len(data) else data.y
         return cls(data, theta, kernel, factor, whitened, alpha, jitter)
 
-    def _cross(self, X: Array) -> Array:
+    def cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
         return self.theta.v * self.kernel.value(squared_distance(self.data.X, X, self.theta.ell, self.data.domain))
 
@@ -54,7 +54,7 @@ class Posterior:
         """Mean and latent variance at each row of X; the variance is clamped at 0."""
         if not len(self.data):
             return np.zeros(len(X)), np.full(len(X), self.theta.v)
-        cross = self._cross(X)
+        cross = self.cross(X)
         half = solve_lower(self.factor, cross)
         variance = self.theta.v - np.einsum("ij,ij->j", half, half)
         return self.alpha @ cross, np.maximum(variance, 0.0)
@@ -64,7 +64,7 @@ class Posterior:
         if not len(self.data):
             return np.zeros(len(X))
         pieces = np.array_split(X, max(1, len(X) * len(self.data) // PIECE))
-        return np.concatenate([self.alpha @ self._cross(piece) for piece in pieces])
+        return np.concatenate([self.alpha @ self.cross(piece) for piece in pieces])
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """Mean (m,), variance (m,), and their gradients (m, d) in the numeric columns (0 in categorical ones)."""
@@ -94,7 +94,7 @@ class Posterior:
         prior = self.theta.v * self.kernel.value(squared_distance(X, X, self.theta.ell, self.data.domain))
         if not len(self.data):
             return prior
-        half = solve_lower(self.factor, self._cross(X))
+        half = solve_lower(self.factor, self.cross(X))
         return np.asarray(prior - half.T @ half)
 
     def sample(self, X: Array, rng: Rng, count: int = 1) -> Array:
@@ -124,7 +124,7 @@ class Posterior:
         block = self.covariance(X)
         block.flat[:: count + 1] += self.theta.s2 + self.jitter
         corner, extra = safe_cholesky(block, scale=self.theta.v + self.theta.s2)
-        below = solve_lower(self.factor, self._cross(X)) if old else np.zeros((0, count))
+        below = solve_lower(self.factor, self.cross(X)) if old else np.zeros((0, count))
         factor = np.zeros((old + count, old + count))
         factor[:old, :old] = self.factor
         factor[old:, :old] = below.T

@@ -14,6 +14,7 @@ offered; results record which one was used:
                  is taken without the Jacobian; completing the square, that is a normal density of u centred σ² lower.
     precise      for objectives that are deterministic or nearly so: lengthscales within the unit cube, log-normal(0, 1)
                  amplitude, horseshoe(0.1) noise with a floor of 1e-10, so that the search can go on to many digits
+    auto         `precise` up to ten parameters, `dim-scaled` above
 """
 
 from __future__ import annotations
@@ -130,20 +131,28 @@ def _dim_scaled(dimension: int) -> Prior:
     return Prior("dim-scaled", lengthscale, LogNormal(0.0, 1.0), LogNormal(-5.0, 1.0))
 
 
-PRIORS: dict[str, Callable[[int], Prior]] = {
-    "paper": lambda _: _same_gamma("paper", 1e-3, 10.0),
-    "paper-scale": lambda _: _same_gamma("paper-scale", 1e-3, 0.1),
-    "paper-ev": lambda _: _same_gamma("paper-ev", 1e-3**2 / 10.0, 1e-3 / 10.0),
-    "flat": lambda _: Prior("flat", Flat(), Flat(), Flat()),
-    "dim-scaled": _dim_scaled,
-    "precise": lambda _: Prior(
+def _precise(_: int) -> Prior:
+    return Prior(
         "precise",
         Flat(),
         LogNormal(0.0, 1.0),
         Horseshoe(0.1),
         lengthscale_bounds=(5e-3, 1.1),
         noise_bounds=(1e-10, 10.0),
-    ),
+    )
+
+
+MANY = 10
+"""Number of parameters above which points are far from each other, and lengthscales must be free to grow with √d."""
+
+PRIORS: dict[str, Callable[[int], Prior]] = {
+    "paper": lambda _: _same_gamma("paper", 1e-3, 10.0),
+    "paper-scale": lambda _: _same_gamma("paper-scale", 1e-3, 0.1),
+    "paper-ev": lambda _: _same_gamma("paper-ev", 1e-3**2 / 10.0, 1e-3 / 10.0),
+    "flat": lambda _: Prior("flat", Flat(), Flat(), Flat()),
+    "dim-scaled": _dim_scaled,
+    "precise": _precise,
+    "auto": lambda dimension: (_dim_scaled if dimension > MANY else _precise)(dimension),
 }
 """Name -> prior for a dimension."""
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo.acquire import distance_to_nearest, first_free, is_free, line_points, with_pending
+from uhebo.estimate.model import Model
 from uhebo.gp import Posterior
 from uhebo.methods.step import Proposal, Step, fit_record
 from uhebo.types import Array
@@ -27,20 +28,15 @@ from uhebo.types import Array
 NOTHING = 1e-3
 """Improvement, in standard deviations of the warped values, that does not count as one."""
 CURIOUS_BETA = 4.0
-MANY = 10
-"""Above this many parameters points are far from each other, and lengthscales must be free to grow with √d."""
+MODEL = Model(estimator="map", prior="auto", warped=True)
 
 
 @dataclass(frozen=True)
 class Recipe:
     """The ingredients of `auto`, so that each can be left out and its worth be measured."""
 
-    estimator: str = "map"
+    model: Model = MODEL
     acquisition: str = "log-ei"
-    prior: str = "precise"
-    prior_of_many: str = "dim-scaled"
-    """The prior where there are more than `MANY` parameters."""
-    warped: bool = True
     turns: tuple[str, ...] = ("opinion", "gap", "line", "gap")
     """Ways of exploring, in turn; none: only exploit."""
     patience: int = 6
@@ -56,15 +52,15 @@ RECIPE = Recipe()
 
 def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     """The default: LogEI by MAP on warped values; second opinions and unexplored lines once that leads nowhere."""
-    prior = recipe.prior_of_many if step.history.space.domain.dimension > MANY else recipe.prior
-    step = step.with_defaults(acquisition=recipe.acquisition, prior=prior, warped=recipe.warped)
+    step = step.under(recipe.model, recipe.acquisition)
     t = step.slot.t
     if recipe.first_random is not None and t >= recipe.first_random and t & (t - 1) == 0:
         return step.random()
     if not step.history.finished:
         return step.no_data()
-    fit = step.fit(recipe.estimator)
-    if t % 2 or not recipe.turns or not is_stuck(step.history.values, recipe.patience) or is_endgame(step, recipe):
+    fit = step.believe().objective.fit
+    stuck = is_stuck(step.history.in_order(step.data.y), recipe.patience)
+    if t % 2 or not recipe.turns or not stuck or is_endgame(step, recipe):
         return step.model_from(fit)
     turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
     if turn == "opinion":

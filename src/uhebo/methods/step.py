@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -23,32 +24,21 @@ from uhebo.acquire import (
     surface,
     with_pending,
 )
+from uhebo.belief.belief import Belief
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import BLOCK_SIZE, Failure, Fit, kept_theta, named_estimator
-from uhebo.gp import Kernel, Posterior, Prior, Theta, named_prior
+from uhebo.estimate import Failure, Fit
+from uhebo.estimate.model import Model
+from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
 from uhebo.methods.theory import beta_schedule
 from uhebo.types import Array, Rng
 
-PAPER_ACQUISITION, PAPER_PRIOR = "ucb", "paper"
-EXACT_POINTS = 100
-"""Above this many observations the consistent loss goes in blocks, unless exact=True."""
+PAPER_ACQUISITION = "ucb"
+PAPER_MODEL = Model()
 LEADERS = 4
 MOST_UNDECIDED = 8
 """Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
-REFIT_PERIOD = 4
-SMALL = 64
-"""Up to this many observations every fit has fresh starts; above, those of every `REFIT_PERIOD`-th pair of iterations
-have, and the others a warm start alone. Pairs, so that a method which alternates gives both its estimators a turn."""
-LARGE = 512
-"""Above this many observations theta is kept from one fit to the next for ever more iterations: one more observation
-changes it next to nothing, and a fit is O(n³) many times over. Where there is none to keep, it is that of so many
-observations drawn at random, until a fit is due."""
-TOLERANCE = 3e-2
-"""Nats of log posterior a fit may stop short of: far below what the next observation changes."""
-WARM_FRESH_STARTS = 2
-"""Fresh starts beside a warm one."""
 
 Beta = float | Literal["theory"]
 Stream = Literal["point", "arm", "fit", "maximise"]
@@ -70,6 +60,16 @@ class Settings:
     exact: bool = False
     reward_clip: Clip = "below"
 
+    def applied_to(self, model: Model) -> Model:
+        """A method's model with what the user chose put in."""
+        return replace(
+            model,
+            prior=model.prior if self.prior is None else self.prior,
+            kernel=self.kernel,
+            noise="none" if self.deterministic else model.noise,
+            exact=self.exact,
+        )
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -86,6 +86,9 @@ class Step:
     history: History
     settings: Settings
     slot: Slot
+    method_model: Model = PAPER_MODEL
+    method_acquisition: str = PAPER_ACQUISITION
+    """The method's own; what the user chose in the settings counts more."""
 
     def rng(self, stream: Stream, number: int | None = None) -> Rng:
         """Random numbers of one purpose from (seed, trial number): whoever asks, whenever, gets the same."""
@@ -96,18 +99,23 @@ class Step:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
         return Proposal(random_point(self.search(), self.rng("point")), {"role": "random", **tags})
 
-    def with_defaults(self, *, acquisition: str, prior: str | Prior, warped: bool = False) -> Step:
-        """The step of a method that has other defaults than the paper's; what the user chose stays."""
-        chosen = replace(
-            self.settings,
-            acquisition=acquisition if self.settings.acquisition is None else self.settings.acquisition,
-            prior=prior if self.settings.prior is None else self.settings.prior,
-        )
-        return replace(self, settings=chosen, history=replace(self.history, warped=warped))
+    def under(self, model: Model, acquisition: str) -> Step:
+        """The step of a method with another model and acquisition; what the user chose stays."""
+        return replace(self, method_model=model, method_acquisition=acquisition)
+
+    @cached_property
+    def model_used(self) -> Model:
+        """What the method believes in, the user's choices included."""
+        return self.settings.applied_to(self.method_model)
+
+    @property
+    def data(self) -> Data:
+        """D_{t-1} as the model sees it: standardised, and warped where the model says so."""
+        return self.history.modelled(warped=self.model_used.warped)[1]
 
     @property
     def acquisition(self) -> str:
-        return PAPER_ACQUISITION if self.settings.acquisition is None else self.settings.acquisition
+        return self.method_acquisition if self.settings.acquisition is None else self.settings.acquisition
 
     def beta(self) -> float:
         """Multiplier of the deviation in UCB."""
@@ -115,28 +123,14 @@ class Step:
             return float(np.sqrt(beta_schedule(max(self.slot.t, 1), self.history.space.domain.dimension)))
         return self.settings.beta
 
+    def believe(self, estimator: str | None = None) -> Belief:
+        """The method's model fitted to D_{t-1}; with another estimator, a second opinion."""
+        model = self.model_used if estimator is None else self.model_used.by(estimator)
+        return Belief.of(self.history, model, self.slot, self.rng("fit"))
+
     def fit(self, estimator: str) -> Fit:
-        """Estimate theta on D_{t-1}: from the last theta this estimator gave, and from fresh starts."""
-        data, settings, rng = self.history.data, self.settings, self.rng("fit")
-        run, warm, sample = named_estimator(estimator), self._last_theta(estimator), data
-        fresh = len(data) <= SMALL or self.slot.pair % REFIT_PERIOD == 0
-        prior = named_prior(PAPER_PRIOR if settings.prior is None else settings.prior, data.dimension)
-        if len(data) > LARGE and run.climbs and not settings.exact:
-            if warm is None:
-                sample = data.subset(rng.choice(len(data), LARGE, replace=False))
-            elif self.slot.pair % (2 * len(data) // LARGE) != 0:
-                return kept_theta(estimator, data, settings.kernel, prior, warm)
-        fit = run(
-            sample,
-            kernel=settings.kernel,
-            prior=prior,
-            rng=rng,
-            warm=warm,
-            starts=None if warm is None else WARM_FRESH_STARTS if fresh else 0,
-            tolerance=TOLERANCE,
-            block_size=BLOCK_SIZE if len(data) > EXACT_POINTS and not settings.exact else None,
-        )
-        return fit if sample is data else replace(fit, data=data)
+        """Theta of the objective by this estimator, and the posterior under it."""
+        return self.believe(estimator).objective.fit
 
     def model(self, estimator: str, **tags: Any) -> Proposal:
         """The acquisition's maximiser under the named estimator's theta; a random point while there are no data."""
@@ -199,8 +193,8 @@ class Step:
 
         The posterior mean at the data is y - s2 α. A lucky draw of the noise is not something to be beaten.
         """
-        y = self.history.data.y
-        if self.settings.deterministic:
+        y = self.data.y
+        if self.model_used.noise == "none":
             return float(y.max())
         smoothed = [(p.data.y - p.theta.s2 * p.alpha)[: len(y)].max() for p in posteriors]
         return float(np.mean(smoothed))
@@ -211,20 +205,11 @@ class Step:
 
     def search(self) -> Search:
         """What the maximiser needs to know of the search so far."""
-        data = self.history.data
+        data = self.data
         leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
         return Search(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
-
-    def _last_theta(self, estimator: str) -> Theta | None:
-        for trial in reversed(self.history.trials):
-            recorded = trial.tags.get("theta")
-            if recorded is not None and trial.tags.get("estimator") == estimator:
-                if len(recorded) != self.history.space.domain.dimension + 2:
-                    return None
-                return Theta.from_log(np.array(recorded, dtype=np.float64))
-        return None
 
 
 def fit_record(fit: Fit) -> dict[str, Any]:

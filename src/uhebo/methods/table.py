@@ -13,16 +13,28 @@ Each is a function of one `Step`; the table in the README says what they do. To 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
-from uhebo.methods.auto import auto
+from uhebo.estimate.model import Model
+from uhebo.methods.auto import RECIPE, auto
 from uhebo.methods.bandit import Exp3, Pull, replay, scale_reward
-from uhebo.methods.step import Proposal, Step, fit_record
+from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Proposal, Step, fit_record
 
 Strategy = Callable[[Step], Proposal]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the next point is (`propose`), and the model and acquisition it is found with."""
+
+    propose: Strategy
+    model: Model = PAPER_MODEL
+    acquisition: str = PAPER_ACQUISITION
+
 
 RANDOM_ARM, MODEL_ARM = 0, 1
 
@@ -159,34 +171,44 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
     return Proposal(point, {"role": "model", **fit_record(fit), **figures, **tags})
 
 
-METHODS: dict[str, Strategy] = {
-    "auto": auto,
-    "uhe": partial(paired_exp3, estimator="consistent"),
-    "ra": ra,
-    "random-exp3": partial(paired_exp3, estimator="map"),
-    "consistent-only": partial(fixed, estimator="consistent"),
-    "map": partial(fixed, estimator="map"),
-    "mle": partial(fixed, estimator="mle"),
-    "hmc": partial(fixed, estimator="hmc"),
-    "a-gp-ucb": a_gp_ucb,
-    "wang-de-freitas": wang_de_freitas,
-    "portfolio": portfolio,
-    "random": random,
+METHODS: dict[str, Method] = {
+    "auto": Method(auto, RECIPE.model, RECIPE.acquisition),
+    "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
+    "ra": Method(ra, PAPER_MODEL.by("consistent")),
+    "random-exp3": Method(partial(paired_exp3, estimator="map")),
+    "consistent-only": Method(partial(fixed, estimator="consistent"), PAPER_MODEL.by("consistent")),
+    "map": Method(partial(fixed, estimator="map")),
+    "mle": Method(partial(fixed, estimator="mle"), PAPER_MODEL.by("mle")),
+    "hmc": Method(partial(fixed, estimator="hmc"), PAPER_MODEL.by("hmc")),
+    "a-gp-ucb": Method(a_gp_ucb),
+    "wang-de-freitas": Method(wang_de_freitas),
+    "portfolio": Method(portfolio),
+    "random": Method(random, RECIPE.model, RECIPE.acquisition),
 }
-"""Name -> strategy."""
+"""Name -> method. `random` uses no model; what is said of its studies is said by the default's."""
 
 
-def register(name: str, strategy: Strategy) -> None:
-    """Make a strategy known under a name; an existing name is not overwritten."""
+def register(name: str, method: Strategy | Method) -> None:
+    """Make a method known under a name; an existing name is not overwritten."""
     if name in METHODS:
         raise InvalidInputError(f"there is a method {name!r} already; choose another name")
-    METHODS[name] = strategy
+    METHODS[name] = as_method(method)
 
 
-def named_method(method: str | Strategy) -> Strategy:
-    """The strategy of that name; a function passes through."""
-    if callable(method):
+def named_method(method: str | Strategy | Method) -> Method:
+    """The method of that name; a function or a `Method` passes through."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            known = ", ".join(METHODS)
+            raise InvalidInputError(f"unknown method {method!r}; choose one of {known}, or pass a function")
+        return METHODS[method]
+    return as_method(method)
+
+
+def as_method(method: Strategy | Method) -> Method:
+    """A function by itself has the paper's model and acquisition."""
+    if isinstance(method, Method):
         return method
-    if method not in METHODS:
-        raise InvalidInputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}, or pass a function")
-    return METHODS[method]
+    if not callable(method):
+        raise InvalidInputError(f"method is {method!r}; expected a name, a function Step -> Proposal, or a Method")
+    return Method(method)

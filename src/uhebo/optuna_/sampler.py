@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -31,7 +32,7 @@ from uhebo.acquire import check_acquisition
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
-from uhebo.methods import Proposal, Settings, Step, Strategy, named_method
+from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
@@ -43,13 +44,15 @@ logger = logging.getLogger("uhebo")
 
 INITIAL_PER_DIMENSION = 3
 """Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
+SETTINGS_ATTRIBUTE = "uhebo:sampler"
+"""User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
 
 
 class UHESampler(BaseSampler):
     """Optuna sampler for every method of uhebo. All arguments are optional and keyword-only.
 
     Args:
-        method: a name (`uhebo.METHODS` lists them) or a function `Step -> Proposal`.
+        method: a name (`uhebo.METHODS` lists them), a function `Step -> Proposal`, or a `uhebo.methods.Method`.
         n_trials: the whole budget of the study, initial design included. `auto` explores nothing in its last part. The
             bandit of `uhe` tunes itself to it; without it, it works in epochs of doubling length.
         n_startup_trials: size of the uniform initial design; default three times the number of parameters.
@@ -68,7 +71,7 @@ class UHESampler(BaseSampler):
     def __init__(
         self,
         *,
-        method: str | Strategy = "auto",
+        method: str | Strategy | Method = "auto",
         n_trials: int | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
@@ -80,7 +83,7 @@ class UHESampler(BaseSampler):
         exact: bool = False,
         reward_clip: Clip = "below",
     ) -> None:
-        self._method, self._strategy = method, named_method(method)
+        self._given, self._method = method, named_method(method)
         self._n_trials = _checked_count("n_trials", n_trials, 1)
         self._n_startup_trials = _checked_count("n_startup_trials", n_startup_trials, 0)
         if prior is not None:
@@ -100,11 +103,12 @@ class UHESampler(BaseSampler):
             reward_clip=reward_clip,
         )
         self._said: set[str] = set()
+        self._known_to: WeakSet[Study] = WeakSet()
 
     @property
-    def method(self) -> str | Strategy:
-        """The method as it was given: its name, or a function `Step -> Proposal`."""
-        return self._method
+    def method(self) -> str | Strategy | Method:
+        """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
+        return self._given
 
     @property
     def settings(self) -> Settings:
@@ -129,6 +133,7 @@ class UHESampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         refuse_several_objectives(study)
+        self._leave_settings(study)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
                 write_tags(study, trial, {"role": "initial", "t": 0})
@@ -138,7 +143,7 @@ class UHESampler(BaseSampler):
             return space.decode([])
         if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
-        step = self._step(study, trial, space)
+        step = self.step(study, trial.number, space)
         if step.slot.initial and not (self._settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
@@ -159,19 +164,20 @@ class UHESampler(BaseSampler):
             withdraw = partial(write_tags, study, trial, tags) if tagged else None
             if not left or claims.is_won(study, trial, step.history, params, withdraw):
                 break
-            step = replace(self._step(study, trial, space), slot=slot)
+            step = replace(self.step(study, trial.number, space), slot=slot)
         return params
 
-    def _step(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Step:
-        """The log as one read finds it: other workers go on meanwhile."""
+    def step(self, study: Study, number: int, space: SearchSpace) -> Step:
+        """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
         trials = study.get_trials(deepcopy=False)
         self._say_what_is_odd(trials)
-        history = read_history(study, space, self._n_initial(space), leave_out=trial.number, trials=trials)
-        return Step(history, self._settings_for(space), history.next_slot(trial.number))
+        history = read_history(study, space, self._n_initial(space), leave_out=number, trials=trials)
+        slot = history.next_slot(number)
+        return Step(history, self._settings_for(space), slot, self._method.model, self._method.acquisition)
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
-        return self._strategy(step)
+        return self._method.propose(step)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -193,6 +199,23 @@ class UHESampler(BaseSampler):
         if self._n_startup_trials is not None:
             return self._n_startup_trials
         return INITIAL_PER_DIMENSION * space.domain.dimension
+
+    def _leave_settings(self, study: Study) -> None:
+        """Write the sampler's arguments into the study, once: whoever reads it later can ask for the same model."""
+        if study in self._known_to:
+            return
+        self._known_to.add(study)
+        kept = self.arguments
+        if study.user_attrs.get(SETTINGS_ATTRIBUTE) != kept:
+            study.set_user_attr(SETTINGS_ATTRIBUTE, kept)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments that make this sampler again, as JSON can hold them: what is not a name or a number is None."""
+        given = {**vars(self._settings), "method": self._given, "kernel": self._settings.kernel.name}
+        given |= {"n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
+        del given["horizon"]
+        return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
 
     def _say_what_is_odd(self, trials: Sequence[FrozenTrial]) -> None:
         infinite, finite = infinite_values(trials)

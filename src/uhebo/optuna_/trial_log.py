@@ -15,9 +15,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.belief.history import State
+from uhebo.belief.history import History, Outcome, State, Trial
 from uhebo.errors import InvalidInputError
-from uhebo.methods import History, Trial
 from uhebo.optuna_.private import set_system_attribute, storage_of
 from uhebo.optuna_.tags import checked_tags
 from uhebo.space import SearchSpace
@@ -94,7 +93,8 @@ def read_history(
         ours = not fixed and (bool(tags) or running)
         read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours))
     _say_what_is_damaged(study, damaged)
-    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial)
+    outcomes = (Outcome(sign=direction_sign(study)),)
+    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
 
 
 def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
@@ -126,12 +126,17 @@ def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> Non
     set_system_attribute(study, trial, ATTRIBUTE, record)
 
 
+def direction_sign(study: Study) -> float:
+    """1 where larger values are better, -1 where smaller ones are."""
+    return 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+
+
 def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float | None]:
     """Values with larger better; None where a trial has none (failed, pruned, running).
 
     Infinite values are clipped to the range of the finite ones; where no value is finite, none is used.
     """
-    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+    sign = direction_sign(study)
     values = [sign * t.value if t.state == TrialState.COMPLETE and t.value is not None else None for t in trials]
     finite = [value for value in values if value is not None and math.isfinite(value)]
     if not finite:

@@ -7,42 +7,28 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from uhebo.diagnosis.calibration import Calibration
 from uhebo.report import theme
 from uhebo.report.text import in_figure
 from uhebo.report.view import StudyView, thinned
-from uhebo.types import Array
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_DRAWN = 400
 
 
-def left_out(view: StudyView, diagnosis: Any) -> tuple[Array, Array, Array] | None:
-    """Observed values, and mean and deviation with which the surrogate predicts each from all the others."""
-    found = getattr(diagnosis, "calibration", None)
-    if found is not None:
-        columns = [np.asarray(getattr(found, name), dtype=np.float64) for name in ("y", "loo_mean", "loo_sd")]
-    elif view.surrogate is not None:
-        data = view.surrogate.fit.posterior.data
-        mean, variance, _ = view.surrogate.fit.posterior.leave_one_out()
-        scale = data.scale
-        natural = [view.surrogate.sign * (data.location + scale * values) for values in (data.y, mean)]
-        columns = [*natural, scale * np.sqrt(variance)]
-    else:
-        return None
-    keep = np.isfinite(columns[0]) & np.isfinite(columns[1]) & np.isfinite(columns[2]) & (columns[2] > 0)
-    observed, mean, deviation = (column[keep] for column in columns)
-    return (observed, mean, deviation) if len(observed) >= 3 and np.ptp(observed) > 0 else None
+def drawable(found: Calibration | None) -> bool:
+    """Whether there is enough to draw."""
+    return found is not None and len(found.y) >= 3 and float(np.ptp(found.y)) > 0
 
 
-def calibration(view: StudyView, diagnosis: Any) -> list[Any]:
+def calibration(view: StudyView) -> list[Any]:
     """Each value against its prediction from the others, with 95 % intervals; those missed stand out."""
-    found = left_out(view, diagnosis)
-    if found is None:
+    found = view.diagnosis.calibration
+    if found is None or not drawable(found):
         return []
     go = theme.go()
-    observed, mean, deviation = found
-    half = float(ndtri(0.975)) * deviation
-    inside = np.abs(observed - mean) <= half
+    observed, predicted = found.y, np.clip(found.loo_mean, found.low, found.high)
+    inside = (found.low <= observed) & (observed <= found.high)
     drawn = np.zeros(len(observed), dtype=bool)
     drawn[thinned(range(len(observed)), MOST_DRAWN)] = True
     traces = []
@@ -50,15 +36,18 @@ def calibration(view: StudyView, diagnosis: Any) -> list[Any]:
                                          (False, "outside", theme.BAD, "x")):  # fmt: skip
         rows = np.flatnonzero(drawn & (inside == caught))
         if len(rows):
-            bars = {"type": "data", "array": half[rows].tolist(), "thickness": 1, "width": 0, "color": colour}
+            bars = {
+                "type": "data", "array": (found.high - predicted)[rows].tolist(),
+                "arrayminus": (predicted - found.low)[rows].tolist(), "thickness": 1, "width": 0, "color": colour,
+            }  # fmt: skip
             traces.append(
                 go.Scatter(
-                    x=observed[rows].tolist(), y=mean[rows].tolist(), error_y=bars, mode="markers", name=name,
+                    x=observed[rows].tolist(), y=predicted[rows].tolist(), error_y=bars, mode="markers", name=name,
                     marker={"color": colour, "size": 7, "symbol": symbol},
                     hovertemplate="observed %{x:.5g}<br>predicted %{y:.5g}<extra></extra>",
                 )
             )  # fmt: skip
-    ends = [float(min(observed.min(), mean.min())), float(max(observed.max(), mean.max()))]
+    ends = [float(min(observed.min(), predicted.min())), float(max(observed.max(), predicted.max()))]
     diagonal = {"color": theme.NEUTRAL, "dash": "dash", "width": 1.5}
     traces.append(go.Scatter(x=ends, y=ends, mode="lines", line=diagonal, name="perfect", hoverinfo="skip"))
     title = in_figure(view.target)
@@ -72,14 +61,13 @@ def calibration(view: StudyView, diagnosis: Any) -> list[Any]:
     return [("calibration", "Leave-one-out predictions", sentence, figure, False)]
 
 
-def coverage(view: StudyView, diagnosis: Any) -> list[Any]:
+def coverage(view: StudyView) -> list[Any]:
     """Share of values inside the central intervals of each level, against the level."""
-    found = left_out(view, diagnosis)
-    if found is None:
+    found = view.diagnosis.calibration
+    if found is None or not drawable(found):
         return []
     go = theme.go()
-    observed, mean, deviation = found
-    distance = np.abs(observed - mean) / deviation
+    distance = np.abs(found.residuals)
     shares = [float((distance <= ndtri(0.5 + level / 2)).mean()) for level in LEVELS]
     line = {"color": theme.MODEL, "width": 2.5}
     traces = [

@@ -17,7 +17,7 @@ from typing import Any
 from optuna.study import Study
 
 from uhebo._version import __version__
-from uhebo.diagnosis import diagnose
+from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.report import theme
 from uhebo.report.files import optional, write_atomically
 from uhebo.report.plots import Picture, pictures
@@ -36,7 +36,7 @@ def write_report(
     study: Study,
     path: str | Path,
     *,
-    diagnosis: Any = None,
+    diagnosis: Diagnosis | None = None,
     title: str | None = None,
     optimum: float | None = None,
 ) -> Path:
@@ -56,13 +56,13 @@ def write_report(
     return target
 
 
-def report_html(study: Study, *, diagnosis: Any = None, title: str | None = None, optimum: float | None = None) -> str:
+def report_html(
+    study: Study, *, diagnosis: Diagnosis | None = None, title: str | None = None, optimum: float | None = None
+) -> str:
     """The page as text; the arguments are those of `write_report`."""
-    view = StudyView(study)
     plotly_script = _plotly_script()
-    if diagnosis is None:
-        diagnosis = diagnose(study)
-    drawn = pictures(study, diagnosis, optimum)
+    view = StudyView.of(study, diagnose(study) if diagnosis is None else diagnosis)
+    drawn = pictures(study, view.diagnosis, optimum)
     table = TrialTable(view)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
     heading = named if title is None else title
@@ -73,7 +73,7 @@ def report_html(study: Study, *, diagnosis: Any = None, title: str | None = None
             _header(view, table, heading),
             '<main id="main">',
             _best(view),
-            _diagnosis(diagnosis),
+            _diagnosis(view.diagnosis),
             _pictures(drawn),
             _trials(view, table),
             "</main>",
@@ -183,7 +183,7 @@ def _value(value: Any) -> str:
     return in_html(value)
 
 
-def _diagnosis(diagnosis: Any) -> str:
+def _diagnosis(diagnosis: Diagnosis) -> str:
     tone = TONES.get(diagnosis.verdict, "caution")
     reasons = "".join(f"<li>{in_html(reason)}</li>" for reason in diagnosis.reasons)
     parts = [

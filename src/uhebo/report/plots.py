@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 
+from uhebo.diagnosis import Diagnosis
 from uhebo.report import theme
 from uhebo.report.calibration_plots import calibration, coverage
 from uhebo.report.method_plots import arm_weights, lengthscales
@@ -38,10 +39,10 @@ class Picture:
     wide: bool = True
 
 
-def figures(study: Study, diagnosis: Any = None, optimum: float | None = None) -> dict[str, Figure]:
+def figures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> dict[str, Figure]:
     """Every picture that can be made of the study, by name; none where no trial has finished.
 
-    `diagnosis` is what `uhebo.diagnosis.diagnose(study)` gave: without it the calibration is worked out here.
+    `diagnosis` is what `uhebo.diagnosis.diagnose(study)` gave; made here where it is not given.
     `optimum`, where the best possible value is known, adds the regret.
     """
     found = {}
@@ -52,26 +53,26 @@ def figures(study: Study, diagnosis: Any = None, optimum: float | None = None) -
     return found
 
 
-def pictures(study: Study, diagnosis: Any = None, optimum: float | None = None) -> list[Picture]:
+def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> list[Picture]:
     """`figures`, without titles in them and with a sentence for each."""
-    view = StudyView(study)
+    view = StudyView.of(study, diagnosis)
     theme.go()
     if view.best is None:
         return []
     made: list[Picture] = []
-    for draw in _drawings(view, diagnosis, optimum):
+    for draw in _drawings(view, optimum):
         made.extend(Picture(*parts) for parts in draw())
     return made
 
 
-def _drawings(view: StudyView, diagnosis: Any, optimum: float | None) -> Iterable[Callable[[], list[Any]]]:
+def _drawings(view: StudyView, optimum: float | None) -> Iterable[Callable[[], list[Any]]]:
     yield lambda: [convergence(view)]
     if optimum is not None:
         yield lambda: [regret(view, optimum)]
     yield lambda: slices(view)
     yield lambda: contour(view)
-    yield lambda: calibration(view, diagnosis)
-    yield lambda: coverage(view, diagnosis)
+    yield lambda: calibration(view)
+    yield lambda: coverage(view)
     yield lambda: lengthscales(view)
     yield lambda: arm_weights(view)
     yield lambda: parallel_coordinates(view)

@@ -17,28 +17,30 @@ from uhebo.types import Array
 
 MOST_SLICES = 12
 SLICE_POINTS = 400
+BAND = (0.025, 0.5, 0.975)
+"""Levels of the band around a slice, and of the line in it."""
 
 
 def slices(view: StudyView) -> list[Any]:
     """One picture a parameter: mean ± 2 standard deviations through the best point, and the trials, projected."""
-    if view.surrogate is None or view.best is None or not view.space.contains(view.best.params):
+    if view.belief is None or view.best is None or not view.space.contains(view.best.params):
         return []
     names = list(view.importance)[:MOST_SLICES]
     return [_slice(view, name, rank) for rank, name in enumerate(names, 1)]
 
 
 def _slice(view: StudyView, name: str, rank: int) -> tuple[str, str, str, Any, bool]:
-    surrogate, best, axis = view.surrogate, view.best, view.axes[name]
-    assert surrogate is not None
+    belief, best, axis = view.belief, view.best, view.axes[name]
+    assert belief is not None
     assert best is not None
     column = view.space.names.index(name)
     along = entries(view.space, name, CURVE)
     rows = np.tile(view.space.encode(best.params), (len(along), 1))
     rows[:, column] = along
     decoded = [view.space.decode(row) for row in rows]
-    mean, deviation = surrogate.predict(decoded)
+    low, middle, high = belief.quantiles(decoded, BAND)
     x = axis.positions([point[name] for point in decoded])
-    traces = [*_projected(view, axis, column), *_curve(axis, x, mean, deviation)]
+    traces = [*_projected(view, axis, column), *_curve(axis, x, low, middle, high)]
     traces.append(
         theme.go().Scatter(
             x=axis.positions([best.params[name]]),
@@ -52,44 +54,48 @@ def _slice(view: StudyView, name: str, rank: int) -> tuple[str, str, str, Any, b
     figure = theme.figure(
         traces, height=330, xaxis=axis.layout(), yaxis={"title": {"text": in_figure(view.target)}}, showlegend=False
     )
-    low, high = float(np.min(mean)), float(np.max(mean))
     sentence = (
-        f"Surrogate along {shown(name)} with every other parameter at its best value: the mean goes from "
-        f"{shown(low)} to {shown(high)}, with a band of two standard deviations. Trials far from this slice are faint."
+        f"Surrogate along {shown(name)} with every other parameter at its best value: what it expects goes from "
+        f"{shown(float(np.min(middle)))} to {shown(float(np.max(middle)))}, in a band that holds 95 % of what it takes "
+        "for possible. Trials far from this slice are faint."
     )
     return f"slice_{rank}", f"Slice along {shown(name)}", sentence, figure, False
 
 
-def _curve(axis: ParameterAxis, x: list[float], mean: Array, deviation: Array) -> list[Any]:
+def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high: Array) -> list[Any]:
     """A line in a band; for discrete parameters, points with bars."""
     go = theme.go()
     if axis.categorical or (axis.discrete and len(x) <= 12):
-        bars = {"type": "data", "array": (2 * deviation).tolist(), "color": theme.MODEL, "thickness": 2, "width": 0}
+        bars = {
+            "type": "data", "array": (high - middle).tolist(), "arrayminus": (middle - low).tolist(),
+            "color": theme.MODEL, "thickness": 2, "width": 0,
+        }  # fmt: skip
         size = 36 if len(x) <= 6 else 18
         marker = {"symbol": "line-ew-open", "size": size, "color": theme.MODEL, "line": {"width": 3}}
-        return [go.Scatter(x=x, y=mean.tolist(), mode="markers", marker=marker, error_y=bars, name="mean ± 2 sd")]
-    upper, lower = (mean + 2 * deviation).tolist(), (mean - 2 * deviation).tolist()
+        name = "median and 95 % interval"
+        return [go.Scatter(x=x, y=middle.tolist(), mode="markers", marker=marker, error_y=bars, name=name)]
+    upper, lower = high.tolist(), low.tolist()
     band = go.Scatter(
         x=[*x, *x[::-1]], y=[*upper, *lower[::-1]], fill="toself", fillcolor=theme.BAND, line={"width": 0},
-        hoverinfo="skip", name="± 2 standard deviations",
+        hoverinfo="skip", name="95 % interval",
     )  # fmt: skip
     line = go.Scatter(
-        x=x, y=mean.tolist(), mode="lines", line={"color": theme.MODEL, "width": 2.5}, name="mean",
-        hovertemplate="mean %{y:.5g}<extra></extra>",
+        x=x, y=middle.tolist(), mode="lines", line={"color": theme.MODEL, "width": 2.5}, name="median",
+        hovertemplate="median %{y:.5g}<extra></extra>",
     )  # fmt: skip
     return [band, line]
 
 
 def _projected(view: StudyView, axis: ParameterAxis, column: int) -> list[Any]:
     """Trials at their own value of one parameter, the fainter the farther they are from the slice in the others."""
-    surrogate, best = view.surrogate, view.best
-    assert surrogate is not None
+    belief, best = view.belief, view.best
+    assert belief is not None
     assert best is not None
     trials = thinned(view.modelled, SLICE_POINTS)
     rows = view.space.encode_many([trial.params for trial in trials])
     centre = view.space.encode(best.params)[None].repeat(len(rows), axis=0)
     centre[:, column] = rows[:, column]
-    lengths = surrogate.fit.theta.ell
+    lengths = belief.theta.ell
     distance = np.array(
         [
             squared_distance(a[None], b[None], lengths, view.space.domain)[0, 0]
@@ -131,7 +137,7 @@ def _spread_out(axis: ParameterAxis, positions: list[float]) -> list[float]:
 def contour(view: StudyView) -> list[Any]:
     """Mean and standard deviation over the two parameters that matter most, the others at their best values."""
     names = list(view.importance)[:2]
-    if view.surrogate is None or view.best is None or len(names) < 2 or not view.space.contains(view.best.params):
+    if view.belief is None or view.best is None or len(names) < 2 or not view.space.contains(view.best.params):
         return []
     across, up = (view.axes[name] for name in names)
     grids = [entries(view.space, name, SURFACE) for name in names]
@@ -140,7 +146,7 @@ def contour(view: StudyView) -> list[Any]:
     rows[:, columns[0]] = np.tile(grids[0], len(grids[1]))
     rows[:, columns[1]] = np.repeat(grids[1], len(grids[0]))
     points = [view.space.decode(row) for row in rows]
-    mean, deviation = view.surrogate.predict(points)
+    mean, deviation = view.belief.predict(points)
     x = across.positions([p[names[0]] for p in points[: len(grids[0])]])
     y = up.positions([p[names[1]] for p in points[:: len(grids[0])]])
     figure = optional("plotly.subplots", "plot").make_subplots(

@@ -12,19 +12,14 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.diagnosis.case import open_noise_prior
-from uhebo.diagnosis.importance import rank_parameters
-from uhebo.errors import NumericalError
-from uhebo.estimate import map_estimate
+from uhebo.belief import Belief
+from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.methods import History
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
 from uhebo.report.axes import ParameterAxis, axes_of
 from uhebo.space import SearchSpace
-from uhebo.surrogate import Surrogate
 from uhebo.types import Array
 
-LARGEST_FIT = 500
-"""Beyond so many finished trials the surrogate drawn is fitted to the best quarter of that and a spread of others."""
 MOST_POINTS = 1500
 """Trials drawn in one picture; a browser slows down beyond."""
 
@@ -34,9 +29,13 @@ class StudyView:
     """One study, and everything about it that more than one picture needs."""
 
     study: Study
+    diagnosis: Diagnosis
 
-    def __post_init__(self) -> None:
-        refuse_several_objectives(self.study)
+    @classmethod
+    def of(cls, study: Study, diagnosis: Diagnosis | None = None) -> StudyView:
+        """Of this study, with its diagnosis, which is made where it is not given."""
+        refuse_several_objectives(study)
+        return cls(study, diagnose(study, hmc=False) if diagnosis is None else diagnosis)
 
     @cached_property
     def finished(self) -> list[FrozenTrial]:
@@ -77,36 +76,15 @@ class StudyView:
         inside = self.space.contains_many([trial.params for trial in self.finished])
         return [trial for trial, use in zip(self.finished, inside, strict=True) if use]
 
-    @cached_property
-    def surrogate(self) -> Surrogate | None:
-        """The surrogate drawn, under the prior of the diagnosis; None where there is nothing to fit."""
-        if not self.modelled or not self.space.names:
-            return None
-        data, prior = self.history.data, open_noise_prior(self.space.domain.dimension)
-        if len(data) <= LARGEST_FIT:
-            try:
-                return Surrogate.of(self.study, prior=prior)
-            except NumericalError:
-                return None
-        some = data.subset(self._spread(data.y))
-        fit = map_estimate(some, kernel="matern52", prior=prior, rng=np.random.default_rng(0))
-        return Surrogate(self.space, fit, 1.0 if self.maximise else -1.0)
-
-    @staticmethod
-    def _spread(y: Array) -> Array:
-        """Rows to fit to when there are too many: the best, and others at even distances in time."""
-        order = np.argsort(-y, kind="stable")
-        best, rest = order[: LARGEST_FIT // 4], np.sort(order[LARGEST_FIT // 4 :])
-        picked = rest[np.linspace(0, len(rest) - 1, LARGEST_FIT - len(best)).astype(int)]
-        return np.unique(np.concatenate([best, picked]))
+    @property
+    def belief(self) -> Belief | None:
+        """The model behind the suggestions, as the diagnosis judged it; None where there is nothing to fit."""
+        return self.diagnosis.belief
 
     @cached_property
     def importance(self) -> dict[str, float]:
-        """Total effect of each parameter on the surrogate, largest first."""
-        if self.surrogate is None:
-            return {}
-        ranked = rank_parameters(self.space.names, self.surrogate.fit.posterior, np.random.default_rng(0))
-        return {row.name: row.total or 0.0 for row in ranked}
+        """Total effect of each parameter on the value, largest first."""
+        return {row.name: row.total or 0.0 for row in self.diagnosis.importance}
 
     @property
     def target(self) -> str:

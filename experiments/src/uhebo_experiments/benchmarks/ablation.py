@@ -64,11 +64,11 @@ VARIANTS = {
     "explores without being stuck": replace(RECIPE, patience=0),
     "no endgame": replace(RECIPE, endgame=0.0),
     "no random points": replace(RECIPE, first_random=None),
-    "values not warped": replace(RECIPE, warped=False),
-    "prior of the paper": replace(RECIPE, prior="paper", prior_of_many="paper"),
-    "prior `precise` in any dimension": replace(RECIPE, prior_of_many="precise"),
+    "values not warped": replace(RECIPE, model=replace(RECIPE.model, warped=False)),
+    "prior of the paper": replace(RECIPE, model=replace(RECIPE.model, prior="paper")),
+    "prior `precise` in any dimension": replace(RECIPE, model=replace(RECIPE.model, prior="precise")),
     "UCB instead of LogEI": replace(RECIPE, acquisition="ucb"),
-    "consistent instead of MAP": replace(RECIPE, estimator="consistent"),
+    "consistent instead of MAP": replace(RECIPE, model=RECIPE.model.by("consistent")),
     OBSERVED: RECIPE,
 }
 
@@ -77,7 +77,7 @@ class ObservedIncumbent(Step):
     """A step that improves on the best observed value, a lucky draw of the noise or not."""
 
     def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float:  # noqa: ARG002
-        return float(self.history.data.y.max())
+        return float(self.data.y.max())
 
 
 def by_observed_values(step: Step, recipe: Recipe) -> Proposal:

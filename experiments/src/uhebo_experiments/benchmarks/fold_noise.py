@@ -75,16 +75,17 @@ def run(name: str, variant: str, method: str, seed: int, iterations: int) -> tup
     model = make_pipeline(StandardScaler(), machine)
     folds = (KFold if labels is None else StratifiedKFold)(FOLDS, shuffle=True, random_state=seed)
     scores: list[Array] = []
-    strategy, base = named_method(method), named_prior(DEFAULT_PRIOR.get(method, "paper"), len(space))
+    known, base = named_method(method), named_prior(DEFAULT_PRIOR.get(method, "paper"), len(space))
 
     def propose(step: Step) -> Proposal:
         prior = base
         if variant != "as it is" and len(scores) > 1:
             prior = informed(base, np.array(scores), step.history.data.scale, variant)
-        return strategy(replace(step, settings=replace(step.settings, prior=prior)))
+        return known.propose(replace(step, settings=replace(step.settings, prior=prior)))
 
     study = optuna.create_study(
-        direction="maximize", sampler=uhebo.UHESampler(method=propose, n_trials=iterations, seed=seed)
+        direction="maximize",
+        sampler=uhebo.UHESampler(method=replace(known, propose=propose), n_trials=iterations, seed=seed),
     )
     distributions: dict[str, Any] = as_distributions(space)
     for _ in range(iterations):

@@ -30,7 +30,7 @@ class UHEModel(Model, FantasizeMixin):
 
     Args:
         posterior: of the engine, e.g. `uhebo.estimate.consistent_estimate(data, rng=rng).posterior`, or
-            `result.surrogate.fit.posterior` of a finished search.
+            `result.surrogate.posterior` of a finished search.
 
     Example:
         >>> model = UHEModel.fitted(train_X, train_Y, estimator="consistent", seed=0)  # doctest: +SKIP

@@ -1,0 +1,197 @@
+"""`Belief`: one model fitted to one log. Whatever says something about a study's surrogate reads it.
+
+A suggestion maximises an acquisition over it; a verdict, a picture, a prediction read the same object, so they speak of
+the theta and the posterior that suggests. Each outcome has a GP of its own on shared inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from uhebo.belief.fitting import fit_theta
+from uhebo.belief.history import History, Outcome, Slot
+from uhebo.belief.units import Units
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import Fit
+from uhebo.estimate.model import Model
+from uhebo.gp.data import Data
+from uhebo.gp.posterior import Posterior
+from uhebo.gp.priors import Prior
+from uhebo.gp.theta import Theta
+from uhebo.space import SearchSpace
+from uhebo.types import Array, Rng
+
+BISECTIONS = 60
+SMALLEST_SHARE = 1e-12
+
+
+@dataclass(frozen=True)
+class OutcomeBelief:
+    """The GP of one outcome: theta, the posterior under it, and the way back to the user's units."""
+
+    outcome: Outcome
+    units: Units
+    fit: Fit
+
+    @property
+    def data(self) -> Data:
+        """What the GP was conditioned on, in its own units."""
+        return self.fit.data
+
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """One for each theta; several where the estimator samples them."""
+        return self.fit.posteriors
+
+    @property
+    def posterior(self) -> Posterior:
+        """The first of them; all there is, unless the estimator samples theta."""
+        return self.fit.posterior
+
+    def moments(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the latent function in the GP's units, over all thetas."""
+        pairs = [posterior.predict(rows) for posterior in self.posteriors]
+        means = np.array([mean for mean, _ in pairs])
+        variance = np.mean([variance for _, variance in pairs], axis=0) + means.var(axis=0)
+        return means.mean(axis=0), np.sqrt(variance)
+
+    def predict(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the noise-free outcome in the user's units."""
+        return self.units.moments(*self.moments(rows))
+
+    def quantiles(self, rows: Array, levels: Sequence[float]) -> Array:
+        """Quantiles of the noise-free outcome in the user's units, (levels, m)."""
+        pairs = [posterior.predict(rows) for posterior in self.posteriors]
+        means, deviations = np.array([m for m, _ in pairs]), np.sqrt([v for _, v in pairs])
+        return self.told_quantiles(means, deviations, levels)
+
+    def told_quantiles(self, means: Array, deviations: Array, levels: Sequence[float]) -> Array:
+        """Quantiles in the user's units of equal mixtures of normals (thetas, m) in the GP's, (levels, m)."""
+        # Where smaller is better, the order is reversed on the way to the user's units.
+        oriented = [level if self.units.sign > 0 else 1.0 - level for level in levels]
+        return np.array([self.units.told(mixture_quantile(means, deviations, level)) for level in oriented])
+
+    @cached_property
+    def smoothed(self) -> Array:
+        """Posterior mean at the observed points, y - s2 α averaged over thetas: the values without their noise."""
+        return np.asarray(np.mean([p.data.y - p.theta.s2 * p.alpha for p in self.posteriors], axis=0))
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Means and deviations (noise included) with which each observation is predicted from the others, one row per
+        theta, (thetas, n), in the GP's units."""
+        found = [posterior.leave_one_out() for posterior in self.posteriors]
+        return np.array([mean for mean, _, _ in found]), np.sqrt([variance for _, variance, _ in found])
+
+
+@dataclass(frozen=True)
+class Belief:
+    """One fitted model of one study. Predictions are in the user's units."""
+
+    history: History
+    model: Model
+    outcomes: tuple[OutcomeBelief, ...]
+    """One for each outcome of the history, in its order; the first is the objective."""
+
+    @classmethod
+    def of(cls, history: History, model: Model, slot: Slot, rng: Rng) -> Belief:
+        """Fit the model to the log as it is when trial `slot.number` is to be suggested."""
+        outcomes = []
+        for outcome in history.outcomes:
+            units, data = history.modelled(warped=model.warped)
+            outcomes.append(OutcomeBelief(outcome, units, fit_theta(history, data, model, slot, rng)))
+        return cls(history, model, tuple(outcomes))
+
+    @property
+    def objective(self) -> OutcomeBelief:
+        return self.outcomes[0]
+
+    @property
+    def space(self) -> SearchSpace:
+        return self.history.space
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters in the model."""
+        return self.space.names
+
+    @property
+    def theta(self) -> Theta:
+        """Hyperparameters of the objective: lengthscales as shares of each range, variances in the GP's units."""
+        return self.objective.fit.theta
+
+    @property
+    def posterior(self) -> Posterior:
+        """Posterior of the objective in the GP's units; the first, where theta is sampled."""
+        return self.objective.posterior
+
+    @cached_property
+    def prior(self) -> Prior:
+        return self.model.prior_for(self.space.domain.dimension)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.intp]:
+        """Numbers of the trials the model was fitted to, in order."""
+        return np.array([trial.number for trial in self.history.finished], dtype=np.intp)
+
+    @cached_property
+    def left_out(self) -> dict[str, int]:
+        """Trials that ended and are not in the data, counted by reason."""
+        ended = [trial for trial in self.history.trials if trial.state != "running"]
+        reasons = {
+            "no value": sum(trial.state == "failed" for trial in ended),
+            "outside the space": sum(trial.state == "finished" and trial.x is None for trial in ended),
+        }
+        return {reason: number for reason, number in reasons.items() if number}
+
+    def predict(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
+        """Mean and standard deviation of the objective (noise left out) at one point, or arrays of them at several."""
+        rows, single = self._rows(params)
+        mean, deviation = self.objective.predict(rows)
+        return (float(mean[0]), float(deviation[0])) if single else (mean, deviation)
+
+    def quantiles(
+        self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], levels: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> Array:
+        """Quantiles of the objective (noise left out): one for each level, or (levels, points) at several points."""
+        if not all(0.0 < level < 1.0 for level in levels):
+            raise InvalidInputError(f"levels is {tuple(levels)!r}; expected probabilities between 0 and 1")
+        rows, single = self._rows(params)
+        found = self.objective.quantiles(rows, levels)
+        return found[:, 0] if single else found
+
+    def _rows(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Array, bool]:
+        single = isinstance(params, Mapping)
+        points = [params] if isinstance(params, Mapping) else list(params)
+        if not all(isinstance(point, Mapping) for point in points):
+            raise InvalidInputError(f"params is {params!r}; expected {{name: value}}, or a list of such points")
+        return self.space.encode_many(points), single
+
+
+def mixture_quantile(means: Array, deviations: Array, level: float) -> Array:
+    """Quantile of equal mixtures of normals, (components, m) -> (m,); closed form for one component."""
+    each = means + deviations * ndtri(level)
+    if len(means) == 1:
+        return np.asarray(each[0])
+    low, high = each.min(axis=0), each.max(axis=0)
+    floors = np.maximum(deviations, np.finfo(np.float64).tiny)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        below = ndtr((middle - means) / floors).mean(axis=0) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(0.5 * (low + high))
+
+
+def mixture_scores(y: Array, means: Array, deviations: Array) -> Array:
+    """Standard normal scores of observations under equal mixtures of normals: z with Φ(z) = P(Y <= y)."""
+    z = (y - means) / deviations
+    if len(z) == 1:
+        return np.asarray(z[0])
+    share = np.clip(ndtr(z).mean(axis=0), SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)
+    return np.asarray(ndtri(share))

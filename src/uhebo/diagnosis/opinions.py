@@ -1,0 +1,149 @@
+"""Hyperparameters of the model beside second opinions on them: MAP, the consistent estimate, and HMC intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from uhebo.belief import Belief
+from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, map_estimate
+from uhebo.estimate.fit import log_posterior
+from uhebo.estimate.hmc import Chain, sample_chain
+from uhebo.types import Array, Rng
+
+BURN_IN, DRAWS = 200, 400
+FEW_POINTS, SHORT_BURN_IN, SHORT_DRAWS = 64, 150, 200
+"""Number of trials above which a step costs several times more, and the length of the chain there."""
+INTERVAL = (0.05, 0.95)
+CHAIN_POINTS = 100
+"""Number of trials the chain runs on, drawn at random where there are more: fewer data make its interval wider, never
+narrower."""
+WHOLE = 150
+"""Number of trials above which the consistent loss goes in blocks."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One hyperparameter. Lengthscales are shares of the parameter's range; signal and noise are standard deviations,
+    as multiples of that of the values the model sees."""
+
+    name: str
+    kind: Literal["lengthscale", "signal", "noise"]
+    model: float
+    """What the model that suggests uses."""
+    map: float
+    consistent: float
+    hmc_low: float | None
+    hmc_high: float | None
+    apart: float
+    """The larger of MAP and consistent over the smaller."""
+
+    @property
+    def width(self) -> float | None:
+        """Upper over lower end of the interval: how far the data leave it open."""
+        return self.hmc_high / self.hmc_low if self.hmc_low and self.hmc_high else None
+
+    @property
+    def map_inside(self) -> bool | None:
+        if self.hmc_low is None or self.hmc_high is None:
+            return None
+        return self.hmc_low <= self.map <= self.hmc_high
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """One `Estimate` for each parameter, then the signal, then the noise."""
+
+    estimates: tuple[Estimate, ...]
+    estimator: str
+    """The one that the model uses; the others are second opinions."""
+    interval: tuple[float, float]
+    acceptance: float | None
+    effective_sample_size: float | None
+    hmc_points: int
+    prior: str
+    kernel: str
+    warped: bool
+    jitter: float
+    fallback: str | None
+
+    @property
+    def lengthscales(self) -> tuple[Estimate, ...]:
+        return self.estimates[:-2]
+
+    @property
+    def signal(self) -> Estimate:
+        return self.estimates[-2]
+
+    @property
+    def noise(self) -> Estimate:
+        return self.estimates[-1]
+
+
+def compare_estimators(belief: Belief, rng: Rng, hmc: bool) -> tuple[Hyperparameters, Array | None]:
+    """The model's theta beside MAP, consistent and HMC on the same data under the same prior; and the chain's draws."""
+    fit = belief.objective.fit
+    own = np.mean([theta.to_log() for theta in fit.thetas], axis=0)
+    others = {name: _opinion(belief, name, rng).theta.to_log() for name in ("map", "consistent")}
+    chain, points = theta_chain(belief, rng) if hmc else (None, len(fit.data))
+    bands = None if chain is None else _natural(np.quantile(chain.draws, INTERVAL, axis=0))
+    columns = _natural(np.array([own, others["map"], others["consistent"]]))
+    estimates = []
+    for i, name in enumerate((*belief.names, "signal", "noise")):
+        model, first, second = (float(value) for value in columns[:, i])
+        low, high = (None, None) if bands is None else (float(bands[0, i]), float(bands[1, i]))
+        count = len(belief.names)
+        kind: Literal["lengthscale", "signal", "noise"] = (
+            "lengthscale" if i < count else "signal" if i == count else "noise"
+        )
+        apart = max(first, second) / max(min(first, second), math.ulp(0.0))
+        estimates.append(Estimate(name, kind, model, first, second, low, high, apart))
+    found = Hyperparameters(
+        estimates=tuple(estimates),
+        estimator=belief.model.estimator,
+        interval=INTERVAL,
+        acceptance=None if chain is None else chain.acceptance,
+        effective_sample_size=None if chain is None else chain.effective_sample_size(),
+        hmc_points=points,
+        prior=belief.prior.name,
+        kernel=belief.model.kernel.name,
+        warped=belief.model.warped,
+        jitter=fit.jitter,
+        fallback=fit.fallback,
+    )
+    return found, None if chain is None else chain.draws
+
+
+def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
+    """The model's own fit where it is by this estimator, else a second opinion."""
+    if belief.model.estimator == estimator:
+        return belief.objective.fit
+    data, kernel, prior = belief.objective.data, belief.model.kernel, belief.prior
+    if estimator == "map":
+        return map_estimate(data, kernel=kernel, prior=prior, rng=rng)
+    block = BLOCK_SIZE if len(data) > WHOLE else None
+    return consistent_estimate(data, kernel=kernel, prior=prior, rng=rng, block_size=block)
+
+
+def theta_chain(belief: Belief, rng: Rng, burn_in: int | None = None, draws: int | None = None) -> tuple[Chain, int]:
+    """Draws of log theta given the data under the model's prior, and the number of trials they are based on."""
+    data = belief.objective.data
+    if len(data) > CHAIN_POINTS:
+        data = data.subset(np.sort(rng.choice(len(data), CHAIN_POINTS, replace=False)))
+    few = len(data) <= FEW_POINTS
+    burn_in = (BURN_IN if few else SHORT_BURN_IN) if burn_in is None else burn_in
+    draws = (DRAWS if few else SHORT_DRAWS) if draws is None else draws
+    low, high = belief.prior.bounds(data.dimension)
+    target = log_posterior(data, belief.model.kernel, belief.prior)
+    start = belief.theta.to_log()
+    return sample_chain(target, start, low, high, rng=rng, burn_in=burn_in, draws=draws), len(data)
+
+
+def _natural(log_theta: Array) -> Array:
+    """(ell_1 .. ell_d, √v, √s2)."""
+    natural = np.exp(log_theta)
+    natural[:, -2:] = np.sqrt(natural[:, -2:])
+    return natural

@@ -1,0 +1,87 @@
+"""A study -> the `Belief` behind its suggestions: the same model, the same theta, whoever asks.
+
+The sampler leaves its settings in the study (user attribute `uhebo:sampler`), so that a process that only reads the
+study, a dashboard or the shell, knows which model suggests. A study that another sampler made is read by the model of
+uhebo's default, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optuna.study import Study
+
+from uhebo.belief import Belief, History
+from uhebo.errors import InvalidInputError
+from uhebo.methods import METHODS, Step
+from uhebo.numerics.threads import single_threaded
+from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE, UHESampler
+from uhebo.optuna_.trial_log import shared_space
+from uhebo.space import SearchSpace
+
+DEFAULT = "auto"
+
+
+@dataclass(frozen=True)
+class StudyModel:
+    """The model that speaks for a study, before it is fitted."""
+
+    history: History
+    conditional: tuple[str, ...]
+    """Parameters that only some trials have, which are not in the model."""
+    step: Step
+    """The step at which the next trial would be suggested."""
+    method: str
+    """Name of the method whose model it is."""
+    borrowed: str | None
+    """Why it is the default's model and not that of the study's own sampler; None where it is its own."""
+
+    @single_threaded
+    def believe(self) -> Belief:
+        """The model fitted to all finished trials, as the next suggestion would."""
+        if not self.history.finished or not self.history.space.names:
+            raise InvalidInputError(
+                "a surrogate needs a finished trial and a parameter that can vary; run trials first"
+            )
+        return self.step.believe()
+
+
+def model_of(study: Study) -> StudyModel:
+    """The model behind the suggestions of a study."""
+    sampler, borrowed = _sampler_of(study)
+    shared = shared_space(study)
+    space = SearchSpace.of(shared.distributions)
+    number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
+    step = sampler.step(study, number, space)
+    if study.metric_names:
+        named = (replace(step.history.outcomes[0], name=study.metric_names[0]),)
+        step = replace(step, history=replace(step.history, outcomes=named))
+    method = sampler.method if isinstance(sampler.method, str) else getattr(sampler.method, "__name__", "your own")
+    return StudyModel(step.history, shared.conditional, step, method, borrowed)
+
+
+def believe(study: Study) -> Belief:
+    """What uhebo believes about a study."""
+    return model_of(study).believe()
+
+
+def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:
+    if isinstance(study.sampler, UHESampler):
+        if study.sampler.method == "random":
+            return study.sampler, "its method, random, uses no model"
+        return study.sampler, None
+    kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
+    if isinstance(kept, Mapping) and kept.get("method") in METHODS and kept["method"] != "random":
+        try:
+            return UHESampler(**kept), None
+        except (TypeError, InvalidInputError):
+            pass  # of another version, or written by something else
+    return UHESampler(method=DEFAULT, seed=0), _why(study, kept)
+
+
+def _why(study: Study, kept: Any) -> str:
+    if isinstance(kept, Mapping):
+        return f"its method, {kept.get('method') or 'a function of its own'}, is not known here or uses no model"
+    return f"its trials were not suggested by uhebo, as far as can be seen ({type(study.sampler).__name__} is at hand)"
