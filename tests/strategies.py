@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo import Categorical, Float, Int, UHESampler
-from uhebo.acquire import Search, maximise, maximise_sample, surface, with_pending
+from uhebo.acquire import Known, maximise, maximise_sample, surface, with_pending
 from uhebo.acquire.maximise import ENUMERATED
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
@@ -150,20 +150,20 @@ def check_data_set(case: DataSet) -> None:
         assert (variance <= posterior.theta.v * (1 + 1e-9)).all()
     posteriors = with_pending(fit.posteriors, case.pending, case.data.y.max() if case.deterministic else np.inf)
     taken = np.concatenate([data.X, case.pending]) if case.deterministic else np.empty((0, data.dimension))
-    search = Search(space, data.X[np.argsort(-data.y, kind="stable")[:4]], taken)
+    known = Known(space, data.X[np.argsort(-data.y, kind="stable")[:4]], taken)
     if case.acquisition == "thompson":
-        point = maximise_sample(posteriors[0], search, rng)
+        point = maximise_sample(posteriors[0], known, rng)
     else:
         target = surface(case.acquisition, posteriors, beta=2.0, best=float(data.y.max()))
         assert np.isfinite(target(query)).all()
-        point = maximise(target, search, rng)
+        point = maximise(target, known, rng)
     assert point.shape == (data.dimension,)
     assert np.isfinite(point).all()
     inside(space.distributions, space.decode(point))
     if case.deterministic and space.size <= ENUMERATED:
-        known = {tuple(row) for row in np.round(taken, 12)}
-        if len(known) < space.size:
-            assert tuple(np.round(point, 12)) not in known
+        places = {tuple(row) for row in np.round(taken, 12)}
+        if len(places) < space.size:
+            assert tuple(np.round(point, 12)) not in places
 
 
 def inside(distributions: dict[str, BaseDistribution], params: dict[str, Any]) -> None:

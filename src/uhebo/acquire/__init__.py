@@ -1,21 +1,24 @@
 """Acquisition functions and their maximiser."""
 
+from uhebo.acquire.candidates import around
 from uhebo.acquire.functions import (
     ACQUISITIONS,
     AGAINST_THE_BEST,
     Surface,
     check_acquisition,
     surface,
-    with_pending,
 )
 from uhebo.acquire.lines import distance_to_nearest, line_points
-from uhebo.acquire.maximise import Search, first_free, is_free, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Known, first_free, is_free, maximise, maximise_sample, random_point
+from uhebo.acquire.pending import Pending, with_pending
 
 __all__ = [
     "ACQUISITIONS",
     "AGAINST_THE_BEST",
-    "Search",
+    "Known",
+    "Pending",
     "Surface",
+    "around",
     "check_acquisition",
     "distance_to_nearest",
     "first_free",

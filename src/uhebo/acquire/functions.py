@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp
 
+from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
@@ -34,9 +35,7 @@ Scalar = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 def check_acquisition(name: str) -> str:
     """`name` if there is such an acquisition function, else a typed error."""
-    if name not in ACQUISITIONS:
-        raise InvalidInputError(f"unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}")
-    return name
+    return choice("acquisition", name, ACQUISITIONS)
 
 
 def ucb(beta: float) -> Scalar:
@@ -141,17 +140,4 @@ def surface(name: str, posteriors: Sequence[Posterior], *, beta: float, best: fl
         return Surface(posteriors, log_ei(best), logarithmic=True)
     if name == "pi":
         return Surface(posteriors, log_pi(best), logarithmic=True)
-    raise InvalidInputError(f"unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}")
-
-
-def with_pending(
-    posteriors: Sequence[Posterior], pending: Array, ceiling: Array | float = math.inf
-) -> tuple[Posterior, ...]:
-    """Posteriors that also know where other evaluations are under way.
-
-    Each pending point is observed at its own predicted mean ("hallucinated", Desautels et al. 2014), or at the ceiling
-    where that is lower: the mean stays, the variance shrinks, so that no trial proposes the same place again.
-    """
-    if not len(pending):
-        return tuple(posteriors)
-    return tuple(p.grow(pending, np.minimum(p.predict(pending)[0], ceiling)) for p in posteriors)
+    raise InvalidInputError(f"{check_acquisition(name)!r} has no surface; maximise_sample draws one")

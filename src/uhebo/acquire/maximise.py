@@ -7,21 +7,18 @@ evaluated already is passed over when the objective is deterministic and another
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.acquire.candidates import all_points, cloud, uniform, uniform_and_corners
 from uhebo.acquire.functions import Surface
 from uhebo.gp.posterior import Posterior
 from uhebo.numerics.bfgs import minimise
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng
 
-CANDIDATES = 384
-CANDIDATES_PER_DIMENSION = 32
-CLOUD = 64
 CLIMBERS = 6
 CLIMB_ROUNDS = 40
 SWEEPS = 3
@@ -31,7 +28,7 @@ THOMPSON_CANDIDATES = 512
 
 
 @dataclass(frozen=True)
-class Search:
+class Known:
     """What the maximiser needs to know of the search so far."""
 
     space: SearchSpace
@@ -40,79 +37,47 @@ class Search:
     taken: Array
     """Points evaluated or under way, not to be proposed again; empty where repeats are welcome."""
 
+    def with_taken(self, point: Array) -> Known:
+        """The same with one more point taken, where repeats are not welcome."""
+        return replace(self, taken=np.concatenate([self.taken, point[None]])) if len(self.taken) else self
 
-def maximise(surface: Surface, search: Search, rng: Rng) -> Array:
+
+def maximise(surface: Surface, known: Known, rng: Rng) -> Array:
     """The point (d,) of the space with the largest acquisition value found."""
-    space = search.space
+    space = known.space
     if space.size <= ENUMERATED:
         points = all_points(space)
-        return first_free(points, surface(points), search)
-    candidates = space.snap(np.concatenate([_candidates(space, rng), _cloud(surface.posteriors, search, rng)]))
+        return first_free(points, surface(points), known)
+    ell = surface.posteriors[0].theta.ell
+    scattered = uniform_and_corners(space.domain, rng)
+    candidates = space.snap(np.concatenate([scattered, cloud(known.leaders, ell, space.domain, rng)]))
     values = surface(candidates)
-    climbers = candidates[_spread_best(candidates, values, surface.posteriors[0].theta.ell)]
+    climbers = candidates[_spread_best(candidates, values, ell)]
     climbed = _improve(surface, space, climbers)
     points = np.concatenate([climbed, candidates])
-    return first_free(points, np.concatenate([surface(climbed), values]), search)
+    return first_free(points, np.concatenate([surface(climbed), values]), known)
 
 
-def maximise_sample(posterior: Posterior, search: Search, rng: Rng) -> Array:
+def maximise_sample(posterior: Posterior, known: Known, rng: Rng) -> Array:
     """Thompson sampling: the maximiser of one joint sample of the posterior over candidates."""
-    space = search.space
+    space = known.space
     if space.size <= ENUMERATED:
-        points = _free(all_points(space), search)
+        points = _free(all_points(space), known)
         points = points[rng.permutation(len(points))[:THOMPSON_CANDIDATES]]
     else:
-        cloud = _cloud([posterior], search, rng)
-        points = space.snap(np.concatenate([_uniform(space, rng)[: THOMPSON_CANDIDATES - len(cloud)], cloud]))
-    return first_free(points, posterior.sample(points, rng)[0], search)
+        near = cloud(known.leaders, posterior.theta.ell, space.domain, rng)
+        points = space.snap(np.concatenate([uniform(space.domain, rng)[: THOMPSON_CANDIDATES - len(near)], near]))
+    return first_free(points, posterior.sample(points, rng)[0], known)
 
 
-def random_point(search: Search, rng: Rng) -> Array:
+def random_point(known: Known, rng: Rng) -> Array:
     """A uniform point, one that is not taken if there is any."""
-    space = search.space
+    space = known.space
     point = space.snap(space.domain.uniform(rng, 1))
-    if not len(search.taken):
+    if not len(known.taken):
         return np.asarray(point[0])
-    others = rng.permutation(all_points(space)) if space.size <= ENUMERATED else space.snap(_uniform(space, rng))
-    return np.asarray(_free(np.concatenate([point, others]), search)[0])
-
-
-def all_points(space: SearchSpace) -> Array:
-    """Every point of a discrete space, (size, d)."""
-    grids = np.meshgrid(*(space.grid(column) for column in range(len(space.values))), indexing="ij")
-    return np.stack([grid.ravel() for grid in grids], axis=1)
-
-
-def _uniform(space: SearchSpace, rng: Rng) -> Array:
-    return space.domain.uniform(rng, CANDIDATES + CANDIDATES_PER_DIMENSION * space.domain.dimension)
-
-
-def _candidates(space: SearchSpace, rng: Rng) -> Array:
-    """Uniform points, of every eighth about half the numeric columns moved to the nearer bound.
-
-    Far from all data the deviation is largest in the corners, and a uniform point is hardly ever near one.
-    """
-    points, numeric = _uniform(space, rng), space.domain.numeric
-    moved = points[::8, numeric]
-    points[::8, numeric] = np.where(rng.random(moved.shape) < 0.5, np.rint(moved), moved)
-    return points
-
-
-def _cloud(posteriors: Sequence[Posterior], search: Search, rng: Rng) -> Array:
-    """Points around the leaders at scales from a hundredth of a lengthscale to a whole one, some columns unchanged."""
-    leaders, domain = search.leaders, search.space.domain
-    if not len(leaders):
-        return np.empty((0, domain.dimension))
-    centres = leaders[np.arange(CLOUD) % len(leaders)]
-    reach = np.minimum(posteriors[0].theta.ell, 1.0) * 10.0 ** rng.uniform(-2.0, 0.0, (CLOUD, 1))
-    points = centres + reach * rng.standard_normal(centres.shape)
-    other = domain.uniform(rng, CLOUD)
-    points[:, domain.categorical] = other[:, domain.categorical]
-    kept = rng.random(points.shape) < 0.5
-    kept[:, domain.numeric] &= domain.dimension > 1
-    points = np.where(kept, centres, points)
-    points[:, domain.numeric] = np.clip(points[:, domain.numeric], 0.0, 1.0)
-    return points
+    others = rng.permutation(all_points(space)) if space.size <= ENUMERATED else space.snap(uniform(space.domain, rng))
+    return np.asarray(_free(np.concatenate([point, others]), known)[0])
 
 
 def _spread_best(points: Array, values: Array, ell: Array) -> NDArray[np.intp]:
@@ -182,21 +147,21 @@ def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
     return point
 
 
-def is_free(points: Array, search: Search) -> NDArray[np.bool_]:
+def is_free(points: Array, known: Known) -> NDArray[np.bool_]:
     """Which points are not taken."""
     # Rounded: a parameter that went to the user and back may return with another last digit.
-    taken = {row.tobytes() for row in np.round(search.taken, 12) + 0.0}
+    taken = {row.tobytes() for row in np.round(known.taken, 12) + 0.0}
     return np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0], dtype=bool)
 
 
-def _free(points: Array, search: Search) -> Array:
+def _free(points: Array, known: Known) -> Array:
     """The points that are not taken, in order; all of them where every one is (a repeat cannot be avoided)."""
-    if not len(search.taken):
+    if not len(known.taken):
         return points
-    free = is_free(points, search)
+    free = is_free(points, known)
     return points[free] if free.any() else points
 
 
-def first_free(points: Array, values: Array, search: Search) -> Array:
+def first_free(points: Array, values: Array, known: Known) -> Array:
     """The best point that is not taken."""
-    return np.asarray(_free(points[np.argsort(-values, kind="stable")], search)[0])
+    return np.asarray(_free(points[np.argsort(-values, kind="stable")], known)[0])

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from uhebo.acquire.pending import Pending
 from uhebo.belief.units import Units
 from uhebo.gp.data import Data
 from uhebo.space import SearchSpace
@@ -111,29 +111,16 @@ class History:
         values |= zip((t.number for t in self.finished), map(float, y), strict=True)
         return np.array([values[number] for number in sorted(values)])
 
-    @cached_property
-    def pending(self) -> Array:
-        """Points under evaluation, and points that failed, (m, d): no values, but not places to look at next either.
-
-        Without the failed ones a search sticks at the edge of a region where the objective has no value.
-        """
-        rows = [t.x for t in self._unvalued]
-        return np.array(rows, dtype=np.float64).reshape(-1, self.space.domain.dimension)
-
-    @cached_property
-    def nothing_learnt(self) -> NDArray[np.bool_]:
-        """Which of the pending points failed, or were proposed from the very data there are now, (m,)."""
+    def pending_before(self, number: int) -> Pending:
+        """What has no value yet, for the trial with this number to allow for."""
+        unvalued = [t for t in self.trials if t.state != "finished" and t.x is not None]
         now = len(self.finished)
-        return np.array([t.state == "failed" or t.tags.get("n") == now for t in self._unvalued], dtype=np.bool_)
-
-    @cached_property
-    def _unvalued(self) -> tuple[Trial, ...]:
-        return tuple(t for t in self.trials if t.state != "finished" and t.x is not None)
-
-    def undecided_before(self, number: int) -> int:
-        """How many trials before this one are under way, past the initial design, and have no point yet."""
         undecided = [t.number for t in self.trials if t.state == "running" and t.x is None and t.number < number]
-        return sum(n in self.slots and not self.slots[n].initial for n in undecided)
+        return Pending(
+            points=np.array([t.x for t in unvalued], dtype=np.float64).reshape(-1, self.space.domain.dimension),
+            nothing_learnt=np.array([t.state == "failed" or t.tags.get("n") == now for t in unvalued], dtype=np.bool_),
+            undecided=sum(n in self.slots and not self.slots[n].initial for n in undecided),
+        )
 
     @cached_property
     def slots(self) -> dict[int, Slot]:

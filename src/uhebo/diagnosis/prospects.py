@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo import checks
+from uhebo.acquire import around
 from uhebo.belief import Belief, Units
 from uhebo.errors import NumericalError
 from uhebo.gp import Posterior, Theta
@@ -117,10 +118,7 @@ def candidates(belief: Belief, rng: Rng) -> Array:
     mean, deviation = belief.objective.moments(uniform)
     promising = uniform[np.argsort(-(mean + 2.0 * deviation), kind="stable")[:LEADERS]]
     leaders = np.concatenate([data.X[np.argsort(-data.y, kind="stable")[:LEADERS]], promising])
-    cloud = leaders[np.arange(CLOUD) % len(leaders)]
-    reach = np.minimum(posterior.theta.ell, 1.0) * 10.0 ** rng.uniform(-3.0, -0.5, (CLOUD, 1))
-    moved = np.clip(cloud + reach * rng.standard_normal(cloud.shape), 0.0, 1.0)
-    cloud[:, domain.numeric] = moved[:, domain.numeric]
+    cloud = around(leaders, posterior.theta.ell, domain, rng, count=CLOUD, decades=(-3.0, -0.5))
     rows = belief.space.snap(np.concatenate([uniform[:count], promising, cloud]))
     return np.asarray(np.unique(rows, axis=0))
 

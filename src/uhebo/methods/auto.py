@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.acquire import distance_to_nearest, first_free, is_free, line_points, with_pending
+from uhebo.acquire import Known, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate.model import Model
 from uhebo.gp import Posterior
 from uhebo.methods.step import Proposal, Step, fit_record
@@ -68,7 +68,7 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     centre = best_observed(fit.posterior)
     explore = gap(step, centre) if turn == "gap" else line(step, centre)
     # The lines of a discrete space may hold nothing new.
-    return explore if is_free(explore.x[None], step.search())[0] else step.model_from(fit)
+    return explore if is_free(explore.x[None], step.known())[0] else step.model_from(fit)
 
 
 def is_stuck(y: Array, patience: int) -> bool:
@@ -92,23 +92,24 @@ def best_observed(posterior: Posterior) -> Array:
 
 def gap(step: Step, centre: Array) -> Proposal:
     """The place on the lines through `centre` that is farthest from every point evaluated or under way."""
-    space = step.history.space
+    space, known, pending = step.history.space, step.known(), step.pending
     points = line_points(space, centre, step.rng("maximise"))
-    occupied = np.concatenate([step.history.data.X, step.history.pending])
-    for _ in range(step.undecided):
-        far = int(np.argmax(distance_to_nearest(space, points, occupied)))
-        occupied = np.concatenate([occupied, points[far : far + 1]])
-    far_first = distance_to_nearest(space, points, occupied)
-    return Proposal(first_free(points, far_first, step.search()), {"role": "model", "move": "gap"})
+
+    def farthest(occupied: Array) -> Array:
+        return first_free(points, distance_to_nearest(space, points, occupied), known)
+
+    occupied = np.concatenate([step.history.data.X, pending.points])
+    point = pending.in_turn(occupied, farthest, lambda occupied, point: np.concatenate([occupied, point[None]]))
+    return Proposal(point, {"role": "model", "move": "gap"})
 
 
 def line(step: Step, centre: Array) -> Proposal:
     """The largest upper confidence bound on the lines through `centre`, under the consistent theta."""
     fit = step.fit("consistent")
     points = line_points(step.history.space, centre, step.rng("maximise"))
-    posteriors = with_pending(fit.posteriors, step.history.pending)
-    for _ in range(step.undecided):
-        best = int(np.argmax(step.surface(posteriors, "ucb", CURIOUS_BETA)(points)))
-        posteriors = with_pending(posteriors, points[best : best + 1])
-    values = step.surface(posteriors, "ucb", CURIOUS_BETA)(points)
-    return Proposal(first_free(points, values, step.search()), {"role": "model", "move": "line", **fit_record(fit)})
+
+    def highest(posteriors: tuple[Posterior, ...], known: Known) -> Array:
+        return first_free(points, step.surface(posteriors, "ucb", CURIOUS_BETA)(points), known)
+
+    point = step.pending.next_point(fit.posteriors, step.known(), highest)
+    return Proposal(point, {"role": "model", "move": "line", **fit_record(fit)})

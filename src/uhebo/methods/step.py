@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from uhebo.acquire import (
     AGAINST_THE_BEST,
-    Search,
+    Known,
+    Pending,
     Surface,
     maximise,
     maximise_sample,
     random_point,
     surface,
-    with_pending,
 )
 from uhebo.belief.belief import Belief
 from uhebo.belief.history import History, Slot
@@ -37,8 +37,6 @@ from uhebo.types import Array, Rng
 PAPER_ACQUISITION = "ucb"
 PAPER_MODEL = Model()
 LEADERS = 4
-MOST_UNDECIDED = 8
-"""Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
 
 Beta = float | Literal["theory"]
 Stream = Literal["point", "arm", "fit", "maximise"]
@@ -97,7 +95,7 @@ class Step:
 
     def random(self, **tags: Any) -> Proposal:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
-        return Proposal(random_point(self.search(), self.rng("point")), {"role": "random", **tags})
+        return Proposal(random_point(self.known(), self.rng("point")), {"role": "random", **tags})
 
     def under(self, model: Model, acquisition: str) -> Step:
         """The step of a method with another model and acquisition; what the user chose stays."""
@@ -145,35 +143,16 @@ class Step:
         return self.random(fallback=Failure.NO_DATA.value, **tags)
 
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
-        """Maximise the acquisition function (of the settings, or the one named) over the space.
-
-        Points under way, and points that failed, are no places to look at next. Trials before this one that are about
-        to propose a point too go first: for each, the best point is taken as pending, so that workers who look at the
-        same log at the same moment do not arrive at the same point.
-
-        An acquisition that measures against the best value so far goes on preferring a place whose mean is above it,
-        however certain. If nothing has been learnt since that place was proposed, it would be proposed again; so there
-        a pending point counts as no better than the best. (With a value in between the model is another one, and the
-        expected values of points under way are better left as they are: on smooth functions a digit, with eight under
-        way.)
-        """
+        """Maximise the acquisition function (of the settings, or the one named) over the space."""
         acquisition = self.acquisition if acquisition is None else acquisition
-        rng, search = self.rng("maximise"), self.search()
         ceiling = self._incumbent(posteriors) if acquisition in AGAINST_THE_BEST else math.inf
-        posteriors = with_pending(
-            posteriors, self.history.pending, np.where(self.history.nothing_learnt, ceiling, math.inf)
-        )
-        for _ in range(self.undecided):
-            point = self._maximise(acquisition, posteriors, search, rng)[None]
-            posteriors = with_pending(posteriors, point, ceiling)
-            if self.settings.deterministic:
-                search = replace(search, taken=np.concatenate([search.taken, point]))
-        return self._maximise(acquisition, posteriors, search, rng)
+        choose = partial(self._maximise, acquisition, rng=self.rng("maximise"))
+        return self.pending.next_point(posteriors, self.known(), choose, ceiling)
 
-    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], search: Search, rng: Rng) -> Array:
+    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], known: Known, rng: Rng) -> Array:
         if acquisition == "thompson":
-            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], search, rng)
-        return maximise(self.surface(posteriors, acquisition), search, rng)
+            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], known, rng)
+        return maximise(self.surface(posteriors, acquisition), known, rng)
 
     def surface(
         self, posteriors: tuple[Posterior, ...], acquisition: str | None = None, beta: float | None = None
@@ -184,9 +163,9 @@ class Step:
         return surface(acquisition, posteriors, beta=beta, best=self._incumbent(posteriors))
 
     @property
-    def undecided(self) -> int:
-        """Trials before this one that are about to propose a point too, as far as they are allowed for."""
-        return min(self.history.undecided_before(self.slot.number), MOST_UNDECIDED)
+    def pending(self) -> Pending:
+        """Evaluations under way beside this one."""
+        return self.history.pending_before(self.slot.number)
 
     def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float:
         """The value to improve on: the best observed one, or with noise the best of what the model takes them for.
@@ -203,13 +182,13 @@ class Step:
         """Posterior -> UCB point, for the estimators that need to look ahead."""
         return lambda posterior: self.best_point((posterior,), "ucb")
 
-    def search(self) -> Search:
+    def known(self) -> Known:
         """What the maximiser needs to know of the search so far."""
         data = self.data
         leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
-        return Search(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
+        return Known(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
 
 
 def fit_record(fit: Fit) -> dict[str, Any]:
