@@ -37,8 +37,9 @@ from tests.worker_control import (
     trials_in,
 )
 from tests.worker_processes import SPACE, STUDY
+from uhebo.optuna_.leased_trials import LeasedTrials
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
-from uhebo.workers import Options, leases
+from uhebo.workers import Options
 from uhebo.workers.shift import TooManyFailures
 
 both_databases = pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
@@ -141,8 +142,9 @@ def test_row_29_a_late_result_is_kept_when_there_is_none(url: str, tmp_path: Pat
     late = Worker(tmp_path / "late", url, "objective", 2, heartbeat=600.0, grace=1200.0)
     late.arrive()
     with storage_at(url) as storage:
-        (held,) = leases.held(storage.engine, 1)
-        assert leases.requeue(storage.engine, held, len(SPACE))
+        trials = LeasedTrials(optuna.load_study(storage=storage, study_name=STUDY))
+        (held,) = trials.held()
+        assert trials.requeue(held, len(SPACE))
     assert states(url) == ["WAITING"]
     late.go()
     late.end()

@@ -12,8 +12,8 @@ from threadpoolctl import ThreadpoolController
 
 import uhebo
 from tests.waiting import LIMIT_S
-from uhebo.api import QUIET
 from uhebo.numerics.threads import single_threaded
+from uhebo.optuna_.quiet import QUIET
 
 
 def overlapping(first: Callable[[Callable[[], None]], None], second: Callable[[Callable[[], None]], None]) -> None:

@@ -6,11 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
@@ -28,15 +34,16 @@ from tests.worker_control import ROOT, environment, storage_at, together, trials
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import Kept, keep
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.lease import LEASE, Lease
+from uhebo.optuna_.leased_trials import Held, LeasedTrials
+from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
 from uhebo.space import as_distributions
 from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient
-from uhebo.workers import Options, leases
-from uhebo.workers.child import CannotEvaluate, EvaluationFailed, Nursery
-from uhebo.workers.leases import LEASE, Held, Lease
+from uhebo.workers import Options
+from uhebo.workers.child import CannotEvaluate, EvaluationFailed, ForkServer
 from uhebo.workers.progress import progress
-from uhebo.workers.shift import store
 from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
 from uhebo.workers.watch import Watch
@@ -91,6 +98,51 @@ def test_workers_share_one_budget_exactly(kind: str, url: str, tmp_path: Path, r
     found = together("budget", tmp_path, url)
     assert sum(each["stored"] for each in found) == 12
     assert [trial.number for trial in trials_in(url)] == list(range(12))
+
+
+def test_a_budget_may_be_a_number_of_numpys_and_a_wrong_one_leaves_no_file(
+    url: str, options: Options, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"n_trials is 2\.5; expected an integer >= 1"):
+        work(url, 2.5, options)  # type: ignore[arg-type]
+    assert not (tmp_path / "study.db").exists()
+    assert work(url, np.int64(3), options).stored == 3  # type: ignore[arg-type]
+
+
+def test_two_threads_on_one_storage_have_budgets_of_their_own(url: str, options: Options) -> None:
+    """Each study's budget is checked in its own thread's transactions, not in all of the storage's."""
+    storage = open_database(url)
+    one_writer_at_a_time(storage)
+    begin = threading.Barrier(2)
+
+    def run(budget: int) -> int:
+        begin.wait()
+        name, quiet = f"study {budget}", replace(options, log=None)
+        return uhebo.work(quick, SPACE, budget, storage=storage, study_name=name, seed=0, options=quiet).stored
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, (2, 10))) == [2, 10]
+
+
+def test_a_budget_is_checked_only_in_the_study_it_belongs_to(url: str) -> None:
+    """The same without chance: one study's budget is full while another thread makes a trial of another study."""
+    full, storage = study_in(url)
+    assert LeasedTrials(full).create(1, Lease("me")) is not None
+    other = LeasedTrials(optuna.create_study(storage=storage, study_name="other"))
+    made: list[int | None] = []
+
+    class Slow(LeasedTrials):
+        @contextmanager
+        def _before_flush(self, action: Any) -> Iterator[None]:
+            with super()._before_flush(action):
+                thread = threading.Thread(target=lambda: made.append(other.create(1, Lease("you"))))
+                thread.start()
+                thread.join()
+                yield
+
+    assert Slow(full).create(1, Lease("me")) is None
+    assert made != [None]
+    assert len(made) == 1
 
 
 def test_failed_trials_and_points_added_by_hand_count(url: str, options: Options) -> None:
@@ -152,7 +204,7 @@ def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, opti
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"direction": "max"}, "direction is 'max'; expected 'minimize' or 'maximize'"),
+        ({"direction": "max"}, "unknown direction 'max'; choose one of minimize, maximize"),
         ({"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
         ({"method": "bayes"}, "unknown method 'bayes'"),
     ],
@@ -170,7 +222,7 @@ def test_misuse_of_work_is_a_typed_and_readable_error(
 
 def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> None:
     study, _ = study_in(url)
-    trial_id = leases.create(study, 3, Lease("dead", 1, attempt=4))
+    trial_id = LeasedTrials(study).create(3, Lease("dead", 1, attempt=4))
     assert trial_id is not None
     assert work(url, 3, options).stored == 2
     trials = trials_in(url)
@@ -181,7 +233,7 @@ def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> No
 
 def test_create_counts_under_the_lock(url: str) -> None:
     study, _ = study_in(url)
-    made = [leases.create(study, 2, Lease("me", 1)) for _ in range(3)]
+    made = [LeasedTrials(study).create(2, Lease("me", 1)) for _ in range(3)]
     assert made[2] is None
     assert None not in made[:2]
     assert len(study.trials) == 2
@@ -189,66 +241,66 @@ def test_create_counts_under_the_lock(url: str) -> None:
 
 
 def test_a_lease_changes_hands_only_with_what_was_seen(url: str) -> None:
-    study, storage = study_in(url)
-    leases.create(study, 5, Lease("first", 1))
-    (seen,) = leases.held(storage.engine, study._study_id)
-    watch = Watch(storage, study._study_id, heartbeat=1, grace=2, retries=3, parameters=2)
+    study, _ = study_in(url)
+    LeasedTrials(study).create(5, Lease("first", 1))
+    (seen,) = LeasedTrials(study).held()
+    watch = Watch(LeasedTrials(study), Options(heartbeat=1, grace=2), parameters=2)
     watch.hold(seen.trial_id, Lease("first", 1))
     assert watch.renew()  # a beat, after which what was seen is old
-    assert not leases.requeue(storage.engine, seen, 2)
-    (seen,) = leases.held(storage.engine, study._study_id)
-    assert leases.requeue(storage.engine, seen, 2)
-    assert not leases.requeue(storage.engine, seen, 2)
+    assert not LeasedTrials(study).requeue(seen, 2)
+    (seen,) = LeasedTrials(study).held()
+    assert LeasedTrials(study).requeue(seen, 2)
+    assert not LeasedTrials(study).requeue(seen, 2)
     assert not watch.renew()
-    assert leases.waiting(storage.engine, study._study_id, 5) == [seen.trial_id]
-    taken = leases.adopt(storage, seen.trial_id, "second")
+    assert LeasedTrials(study).waiting(5) == [seen.trial_id]
+    taken = LeasedTrials(study).adopt(seen.trial_id, "second")
     assert taken is not None
     assert (taken.worker, taken.attempt) == ("second", 2)
-    assert leases.adopt(storage, seen.trial_id, "third") is None
+    assert LeasedTrials(study).adopt(seen.trial_id, "third") is None
 
 
 def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
-    study, storage = study_in(url)
+    study, _ = study_in(url)
     lease = Lease("me", 1)
-    trial_id = leases.create(study, 5, lease)
+    trial_id = LeasedTrials(study).create(5, lease)
     assert trial_id is not None
-    watch = Watch(storage, study._study_id, heartbeat=1, grace=2, retries=3, parameters=2)
+    watch = Watch(LeasedTrials(study), Options(heartbeat=1, grace=2), parameters=2)
     watch.hold(trial_id, lease)
-    assert leases.swap(storage.engine, trial_id, lease.text, lease.next_beat().text)  # written, and never heard of
+    assert LeasedTrials(study).renew(trial_id, lease)  # written, and never heard of
     assert watch.renew()
 
 
 def test_half_a_point_is_dropped_and_a_whole_one_kept(url: str) -> None:
-    study, storage = study_in(url)
+    study, _ = study_in(url)
     space = as_distributions(SPACE)
     for names in (["x"], ["x", "y"]):
-        trial_id = leases.create(study, 5, Lease("dead", 1))
+        trial_id = LeasedTrials(study).create(5, Lease("dead", 1))
         assert trial_id is not None
         trial = optuna.Trial(study, trial_id)
         for name in names:
-            trial._suggest(name, space[name])
-    for stale in leases.held(storage.engine, study._study_id):
-        assert leases.requeue(storage.engine, stale, len(space))
+            suggest(trial, name, space[name])
+    for stale in LeasedTrials(study).held():
+        assert LeasedTrials(study).requeue(stale, len(space))
     assert [set(trial.params) for trial in study.get_trials()] == [set(), {"x", "y"}]
 
 
 def test_a_lease_that_is_nonsense_reads_as_nobodys() -> None:
     assert Lease.of("nonsense") == Lease(None)
     assert Lease.of({"worker": 3, "beat": "x", "attempt": None}) == Lease(None)
-    assert leases.Held(1, 0, "{not json").lease == Lease(None)
+    assert Held(1, 0, "{not json").lease == Lease(None)
 
 
 def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, options: Options) -> None:
     """A dead worker's trial is queued again, `uhebo suggest` hands it out, and the workers leave it alone."""
-    study, storage = study_in(url)
+    study, _ = study_in(url)
     space = as_distributions(SPACE)
     keep(study, Kept(space, {"seed": 0}))
-    trial_id = leases.create(study, 4, Lease("dead", 1))
+    trial_id = LeasedTrials(study).create(4, Lease("dead", 1))
     assert trial_id is not None
     trial = optuna.Trial(study, trial_id)
-    point = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
-    (stale,) = leases.held(storage.engine, study._study_id)
-    assert leases.requeue(storage.engine, stale, len(space))
+    point = {name: suggest(trial, name, distribution) for name, distribution in space.items()}
+    (stale,) = LeasedTrials(study).held()
+    assert LeasedTrials(study).requeue(stale, len(space))
     assert "trial 0 is in the queue" in shell.refuses("tell", "study.db", "0", "0.5")
     assert shell.json("suggest", "study.db") == [{"number": 0, "params": point}]
 
@@ -263,12 +315,12 @@ def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, opt
 
 
 def test_a_trial_that_somebody_else_took_first_gets_no_lease(url: str) -> None:
-    study, storage = study_in(url)
+    study, _ = study_in(url)
     study.enqueue_trial({"x": 0.25, "y": 0.5})
-    (trial_id,) = leases.waiting(storage.engine, study._study_id, 5)
+    (trial_id,) = LeasedTrials(study).waiting(5)
     study.ask(as_distributions(SPACE))  # another program, between the look and the grasp
-    assert leases.adopt(storage, trial_id, "late") is None
-    assert leases.held(storage.engine, study._study_id) == []
+    assert LeasedTrials(study).adopt(trial_id, "late") is None
+    assert LeasedTrials(study).held() == []
 
 
 # Suggestions in parallel
@@ -384,18 +436,18 @@ def test_what_was_never_written_to_its_end_is_cleared_away(url: str, tmp_path: P
 
 
 def test_the_first_result_stays(url: str) -> None:
-    study, storage = study_in(url)
+    study, _ = study_in(url)
     trial = study.ask(as_distributions(SPACE))
-    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 1.0)) == "stored"
-    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 1.0)) == "stored"  # the answer had got lost
-    assert store(storage, Unsent(trial._trial_id, 0, trial.params, 2.0)) == "discarded"
+    assert LeasedTrials(study).store(trial._trial_id, 1.0) == "stored"
+    assert LeasedTrials(study).store(trial._trial_id, 1.0) == "stored"  # the answer had got lost
+    assert LeasedTrials(study).store(trial._trial_id, 2.0) == "discarded"
     assert study.trials[0].value == 1.0
 
 
 # Child processes
 
 
-def test_a_nursery_evaluates_and_outlives_what_it_evaluates() -> None:
+def test_a_fork_server_evaluates_and_outlives_what_it_evaluates() -> None:
     def fn(number: int, params: Any) -> float:
         if number == 1:
             os._exit(3)
@@ -403,19 +455,19 @@ def test_a_nursery_evaluates_and_outlives_what_it_evaluates() -> None:
             raise CannotEvaluate("no such program")
         return float(params["x"]) * 2
 
-    with Nursery(fn, timeout=LIMIT_S, memory=None) as nursery:
-        assert nursery(0, {"x": 0.1}) == 0.2
+    with ForkServer(fn, timeout=LIMIT_S, memory=None) as evaluate:
+        assert evaluate(0, {"x": 0.1}) == 0.2
         with pytest.raises(EvaluationFailed, match="without a value, with exit code 3"):
-            nursery(1, {"x": 0.1})
+            evaluate(1, {"x": 0.1})
         with pytest.raises(CannotEvaluate, match="no such program"):
-            nursery(2, {"x": 0.1})
-        assert nursery(3, {"x": float("inf")}) == float("inf")
+            evaluate(2, {"x": 0.1})
+        assert evaluate(3, {"x": float("inf")}) == float("inf")
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_limits_that_make_no_sense(limit: float) -> None:
-    with pytest.raises(InvalidInputError, match="expected a number above 0"):
-        Nursery(lambda _, __: 0.0, timeout=limit, memory=None)
+    with pytest.raises(InvalidInputError, match="expected a finite number > 0"):
+        ForkServer(lambda _, __: 0.0, timeout=limit, memory=None)
 
 
 @pytest.mark.parametrize(
@@ -453,7 +505,7 @@ def test_the_command_and_the_status(shell: Shell, postgres: Server, monkeypatch:
     with storage_at(url) as storage:
         study = optuna.load_study(storage=storage, study_name="tune")
         assert [trial.value for trial in study.trials[6:]] == [study.trials[6].params["x"]]
-        leases.create(study, 8, Lease("far-away", 1, 1, leases.now()))
+        LeasedTrials(study).create(8, Lease("far-away", 1, 1, time.time()))
     shown = shell("status", url, "--study", "tune")
     assert "7 finished, 1 running" in shown
     assert "1 (the most silent one was heard" in shown
@@ -482,7 +534,7 @@ def test_progress(url: str) -> None:
     assert progress(study.trials, 10).rate is None
     for _ in range(3):
         study.tell(study.ask(as_distributions(SPACE)), 1.0)
-    leases.create(study, 10, Lease("worker", 3, 1, leases.now()))
+    LeasedTrials(study).create(10, Lease("worker", 3, 1, time.time()))
     ended = [trial.datetime_complete for trial in study.trials if trial.datetime_complete]
     now = ended[0].timestamp() + 20.0
     found = progress(study.trials, 10, now)

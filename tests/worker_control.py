@@ -21,8 +21,8 @@ from optuna.trial import FrozenTrial
 
 from tests.waiting import LIMIT_S, wait_for
 from tests.worker_processes import STUDY
+from uhebo.optuna_.lease import LEASE
 from uhebo.storage.database import open_database
-from uhebo.workers import leases
 
 ROOT = Path(__file__).parent.parent
 STARTED: list[Worker] = []
@@ -105,7 +105,7 @@ def states(url: str) -> list[str]:
 
 
 def attempts(url: str) -> list[int]:
-    return [trial.system_attrs[leases.LEASE]["attempt"] for trial in trials_in(url)]
+    return [trial.system_attrs[LEASE]["attempt"] for trial in trials_in(url)]
 
 
 def requeued(*workers: Worker) -> int:

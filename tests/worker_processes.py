@@ -24,8 +24,10 @@ from optuna.trial import TrialState
 
 import uhebo
 from uhebo.methods import Proposal, Step
+from uhebo.optuna_.lease import Lease
+from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.storage.database import one_writer_at_a_time, open_database
-from uhebo.workers import Options, leases, shift
+from uhebo.workers import Options
 
 STUDY = "shared"
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -53,7 +55,7 @@ class Phase:
 
 def phased(folder: Path, url: str, wanted: str, trials: int, **more: Any) -> int:
     reach = Phase(folder, wanted)
-    create, store = leases.create, shift.store
+    create, store = LeasedTrials.create, LeasedTrials.store
     set_state, set_param = RDBStorage.set_trial_state_values, RDBStorage._set_trial_param
 
     def created(*args: Any) -> int | None:
@@ -89,8 +91,8 @@ def phased(folder: Path, url: str, wanted: str, trials: int, **more: Any) -> int
         return x + y
 
     for place, name, hook in (
-        (leases, "create", created),
-        (shift, "store", stored),
+        (LeasedTrials, "create", created),
+        (LeasedTrials, "store", stored),
         (RDBStorage, "set_trial_state_values", state_set),
         (RDBStorage, "_set_trial_param", param_set),
     ):
@@ -160,13 +162,17 @@ def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
     rounds = []
     for turn in range(4):
         storage = opened(url)
-        study = optuna.create_study(storage=storage, study_name=f"{STUDY}{turn}")
-        trial_id = leases.create(study, 1, leases.Lease("dead", 1, 1))
-        (stale,) = leases.held(storage.engine, study._study_id)
+        name = f"{STUDY}{turn}"
+        study = optuna.create_study(storage=storage, study_name=name)
+        trial_id = LeasedTrials(study).create(1, Lease("dead", 1, 1))
+        (stale,) = LeasedTrials(study).held()
         storage.engine.dispose()
 
-        def both(index: int, stale: leases.Held = stale, pause: float = time.time() + 1.5) -> tuple[bool, bool]:
+        def both(
+            index: int, name: str = name, stale: Held = stale, pause: float = time.time() + 1.5
+        ) -> tuple[bool, bool]:
             backend = opened(url)
+            trials = LeasedTrials(optuna.load_study(storage=backend, study_name=name))
             check = backend.check_trial_is_updatable
 
             def slow_check(trial: int, state: TrialState, check: Any = check) -> None:
@@ -176,9 +182,9 @@ def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
 
             setattr(backend, "check_trial_is_updatable", slow_check)  # noqa: B010
             time.sleep(max(0.0, pause - time.time()))
-            requeued = leases.requeue(backend.engine, stale, 2)
+            requeued = trials.requeue(stale, 2)
             time.sleep(max(0.0, pause + 0.3 - time.time()))
-            return requeued, leases.adopt(backend, stale.trial_id, f"worker {index}") is not None
+            return requeued, trials.adopt(stale.trial_id, f"worker {index}") is not None
 
         found = together(6, both)
         assert stale.trial_id == trial_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,10 +18,11 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
 from uhebo.belief import Belief
+from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
-from uhebo.numerics.process_wide import ProcessWide, Undo
 from uhebo.optuna_.believe import believe
+from uhebo.optuna_.quiet import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
@@ -69,7 +70,7 @@ class Result:
 
     @property
     def history(self) -> Any:
-        """One row a trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
+        """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
 
         A parameter called "number", "state" or "value" is in the column "param_number" and so on.
         """
@@ -164,10 +165,8 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
-    distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
-    sampler = partial(_made_sampler, seed=seed, method=method, options=options)
-    study = _study("minimize", storage, study_name, n_trials, sampler)
-    return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
+    run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
+    return run.on(_study("minimize", run, storage, study_name, seed, method, options))
 
 
 def maximize(
@@ -187,51 +186,87 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    distributions = storable(_checked_call(fn, space, n_trials, n_jobs, callbacks), storage)
-    sampler = partial(_made_sampler, seed=seed, method=method, options=options)
-    study = _study("maximize", storage, study_name, n_trials, sampler)
-    return _run(study, fn, distributions, n_trials, n_jobs, timeout, callbacks, progress, catch)
+    run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
+    return run.on(_study("maximize", run, storage, study_name, seed, method, options))
 
 
-def _checked_call(
-    fn: Objective, space: Mapping[str, Any], n_trials: int, n_jobs: int, callbacks: Sequence[Callback]
-) -> dict[str, BaseDistribution]:
-    """The space written out; a call that cannot run is refused before it leaves a study behind."""
-    if not callable(fn):
-        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
-    if not _is_integer(n_trials) or n_trials < 1:
-        raise InvalidInputError(f"n_trials is {n_trials!r}; expected an integer >= 1")
-    if not _is_integer(n_jobs) or (n_jobs < 1 and n_jobs != -1):
-        raise InvalidInputError(f"n_jobs is {n_jobs!r}; expected an integer >= 1, or -1 for one a processor")
-    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
-        raise InvalidInputError(f"callbacks is {callbacks!r}; expected a list of functions (study, trial)")
-    return as_distributions(space)
+@dataclass(frozen=True)
+class _Run:
+    """What is called, where and how often; a call that cannot work is refused before it leaves a study behind."""
 
+    fn: Objective
+    space: dict[str, BaseDistribution]
+    n_trials: int
+    n_jobs: int
+    timeout: float | None
+    callbacks: Sequence[Callback]
+    progress: bool | None
+    catch: type[Exception] | tuple[type[Exception], ...]
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    def __post_init__(self) -> None:
+        check_objective(self.fn)
+        integer("n_trials", self.n_trials, 1)
+        if self.n_jobs != -1:
+            integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
+        if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
+            raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
+
+    def on(self, study: Study) -> Result:
+        started: set[int] = set()
+
+        def objective(trial: OptunaTrial) -> float:
+            started.add(trial.number)
+            params = {name: suggest(trial, name, distribution) for name, distribution in self.space.items()}
+            return checked_value(self.fn(**params), trial.number)
+
+        with QUIET:
+            try:
+                study.optimize(
+                    objective,
+                    n_trials=int(self.n_trials),
+                    timeout=self.timeout,
+                    n_jobs=self.n_jobs,
+                    callbacks=list(self.callbacks),
+                    catch=self.catch,
+                    show_progress_bar=sys.stderr.isatty() if self.progress is None else self.progress,
+                )
+            except KeyboardInterrupt:
+                # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
+                for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                    if trial.number in started:
+                        study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+                return Result(study, interrupted=True)
+        return Result(study)
 
 
 def _study(
     direction: Direction,
+    run: _Run,
     storage: str | Path | BaseStorage | None,
     study_name: str | None,
-    n_trials: int,
-    make_sampler: Callable[[int], UHESampler],
+    seed: int | None,
+    method: str | Strategy | None,
+    options: Mapping[str, Any],
 ) -> Study:
     """A new study, or the one of that name in the storage, with the sampler for its number of trials."""
-    make_sampler(int(n_trials))  # an option that is no good is refused before there is a study
+    storable(run.space, storage)
+    make_sampler(run.n_trials, seed, method, options)  # an option that is no good is refused before there is a study
     with QUIET:
         opened = None if storage is None else open_storage(storage, create=True)
         study = optuna.create_study(storage=opened, study_name=study_name, direction=direction, load_if_exists=True)
-    _check_direction(study, direction, "call uhebo.{}")
+    check_direction(study, direction, "call uhebo.{}")
     # Trials that wait in the queue are among those to be run.
     begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
-    study.sampler = make_sampler(begun + int(n_trials))
+    study.sampler = make_sampler(begun + run.n_trials, seed, method, options)
     return study
 
 
-def _check_direction(study: Study, direction: Direction, remedy: str) -> None:
+def check_objective(fn: object) -> None:
+    if not callable(fn):
+        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
+
+
+def check_direction(study: Study, direction: Direction, remedy: str) -> None:
     """An existing study is opened whatever it was made for; to go on the other way round would be to search for the
     worst."""
     refuse_several_objectives(study)
@@ -242,7 +277,7 @@ def _check_direction(study: Study, direction: Direction, remedy: str) -> None:
         )
 
 
-def _made_sampler(
+def make_sampler(
     budget: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
 ) -> UHESampler:
     given = dict(options) if method is None else {**options, "method": method}
@@ -252,60 +287,11 @@ def _made_sampler(
         raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
 
 
-def _run(
-    study: Study,
-    fn: Objective,
-    distributions: Mapping[str, BaseDistribution],
-    n_trials: int,
-    n_jobs: int,
-    timeout: float | None,
-    callbacks: Sequence[Callback],
-    progress: bool | None,
-    catch: type[Exception] | tuple[type[Exception], ...],
-) -> Result:
-    started: set[int] = set()
-
-    def objective(trial: OptunaTrial) -> float:
-        started.add(trial.number)
-        params = {name: suggest(trial, name, distribution) for name, distribution in distributions.items()}
-        return _checked_value(fn(**params), trial.number)
-
-    bar = sys.stderr.isatty() if progress is None else progress
-    with QUIET:
-        try:
-            study.optimize(
-                objective,
-                n_trials=int(n_trials),
-                timeout=timeout,
-                n_jobs=n_jobs,
-                callbacks=list(callbacks),
-                catch=catch,
-                show_progress_bar=bar,
-            )
-        except KeyboardInterrupt:
-            # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
-            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                if trial.number in started:
-                    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-            return Result(study, interrupted=True)
-    return Result(study)
-
-
-def _hush() -> Undo:
-    """No line a trial from Optuna: it would tear the progress bar to pieces, and the result has the history."""
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(verbosity, optuna.logging.WARNING))
-    return partial(optuna.logging.set_verbosity, verbosity)
-
-
-QUIET = ProcessWide(_hush)
-
-
-def _checked_value(value: Any, number: int) -> float:
+def checked_value(value: Any, number: int) -> float:
     """What `fn` returned, as a float; NaN passes, and Optuna fails the trial for it."""
-    if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
-        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number")
     try:
+        if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
+            raise TypeError
         return float(value)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number") from error

@@ -15,10 +15,10 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import Trial, TrialState
 from scipy.stats import rankdata
 
-from uhebo.api import QUIET
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.methods import Strategy
+from uhebo.optuna_.quiet import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions, storable
 

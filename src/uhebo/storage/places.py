@@ -122,22 +122,20 @@ def close_storage(storage: BaseStorage) -> None:
 @contextmanager
 def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
     """The storage for one command: closed afterwards, and a new file without a study in it removed."""
-    import optuna
+    from uhebo.optuna_.quiet import SILENT
 
     fresh = place.path is not None and not place.path.exists()
     storage: BaseStorage | None = None
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a line per study and per trial is for programmers
     try:
-        storage = open_storage(place, create=create)
-        yield storage
+        with SILENT:
+            storage = open_storage(place, create=create)
+            yield storage
     except BaseException:
         if create and fresh and place.path is not None and _holds_no_study(storage):
             with suppress(OSError):  # half made: out of the way, so that the command can be repeated
                 place.path.unlink(missing_ok=True)
         raise
     finally:
-        optuna.logging.set_verbosity(verbosity)
         if storage is not None:
             close_storage(storage)
 

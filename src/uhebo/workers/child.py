@@ -1,9 +1,9 @@
 """An objective in a process of its own, so that its time and its memory can be limited and its crash survived.
 
-    worker ── nursery ── one process a trial
+    worker ── fork server ── one process per trial
 
-The nursery is forked before the worker has threads or connections, and forks one process for each trial: it has
-whatever was imported, and starts in milliseconds. They speak in lines of JSON. If the worker dies, the nursery sees
+The fork server is forked before the worker has threads or connections, and forks one process per trial: it has
+whatever was imported, and starts in milliseconds. They speak in lines of JSON. If the worker dies, the fork server sees
 the end of its pipe and ends the evaluation.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import resource
 import select
@@ -23,12 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from uhebo.checks import number as checked_number
 from uhebo.errors import InvalidInputError, UheboError
 
 Objective = Callable[[int, Mapping[str, Any]], float]
 END_S = 1.5
-"""An evaluation that is to end has so long for its own clean-up before it is killed."""
+"""Seconds for an evaluation's own clean-up between SIGTERM and SIGKILL."""
 LOOK_S = 0.5
+"""Seconds between looks whether a silent evaluation still lives."""
 MEGABYTE = 1 << 20
 
 
@@ -37,16 +38,16 @@ class EvaluationFailed(UheboError):
 
 
 class CannotEvaluate(UheboError):
-    """No trial can have a value: the program that is to be run can not be started, say. The worker ends."""
+    """No trial can have a value: the program that is to be run cannot be started, say. The worker ends."""
 
 
-class Nursery:
+class ForkServer:
     """Evaluate trials in child processes, with at most `timeout` seconds and `memory` megabytes each."""
 
     def __init__(self, objective: Objective, *, timeout: float | None, memory: float | None) -> None:
         for name, limit in (("timeout", timeout), ("memory", memory)):
-            if limit is not None and not (math.isfinite(limit) and limit > 0):
-                raise InvalidInputError(f"{name} is {limit}; expected a number above 0")
+            if limit is not None:
+                checked_number(name, limit, above=0)
         self._timeout = timeout
         asked, self._ask = os.pipe()
         self._answers, answer = os.pipe()
@@ -56,7 +57,7 @@ class Nursery:
         if self._pid == 0:
             os.close(self._ask)
             os.close(self._answers)
-            _nurse(objective, memory, asked, answer)
+            _serve(objective, memory, asked, answer)
         os.close(asked)
         os.close(answer)
         self._unread = b""
@@ -83,13 +84,13 @@ class Nursery:
         self._send({"end": self._asked})
         self._reply(2 * END_S)
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> ForkServer:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._ask)  # the nursery takes this for the end
+        os.close(self._ask)  # the fork server takes this for the end
         os.close(self._answers)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
@@ -118,8 +119,8 @@ class Nursery:
                 return found
 
 
-def _nurse(objective: Objective, memory: float | None, asked: int, answer: int) -> NoReturn:
-    """The nursery's whole life. Ctrl-C reaches every process of a terminal; only the worker decides what it means."""
+def _serve(objective: Objective, memory: float | None, asked: int, answer: int) -> NoReturn:
+    """The fork server's life. Ctrl-C reaches every process of a terminal; only the worker decides what it means."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -14,15 +14,18 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from uhebo.api import Direction, _check_direction, _checked_value, _made_sampler
+from uhebo.api import Direction, check_direction, check_objective, checked_value, make_sampler
+from uhebo.checks import choice, integer
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
+from uhebo.optuna_.leased_trials import database_of
+from uhebo.optuna_.private import storage_of
+from uhebo.optuna_.quiet import SILENT
 from uhebo.space import as_distributions, storable
 from uhebo.storage.database import one_writer_at_a_time
 from uhebo.storage.places import close_storage, open_storage
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import EvaluationFailed, Nursery, Objective
-from uhebo.workers.leases import backend_of
+from uhebo.workers.child import EvaluationFailed, ForkServer, Objective
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.shift import Shift
 from uhebo.workers.stop import Stop, Stopped
@@ -56,34 +59,33 @@ def work(
         options: heartbeat, grace period, limits: see `Options`.
     """
     distributions = storable(as_distributions(space), storage)
-    if not callable(fn):
-        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument a parameter")
-    if direction not in get_args(Direction):
-        raise InvalidInputError(f"direction is {direction!r}; expected 'minimize' or 'maximize'")
+    check_objective(fn)
+    budget = integer("n_trials", n_trials, 1)
+    choice("direction", direction, get_args(Direction))
 
     def objective(number: int, params: Mapping[str, Any]) -> float:
         value = fn(**params)
         try:
-            return _checked_value(value, number)
+            return checked_value(value, number)
         except InvalidInputError as error:
             raise EvaluationFailed(str(error)) from error
 
     if sampler is None:
-        sampler = _made_sampler(n_trials, seed, method, sampler_options)
+        sampler = make_sampler(budget, seed, method, sampler_options)
 
     def load(retry: Retry) -> Job:
         store = retry.call(lambda: open_storage(storage, create=True), "opening the storage")
         if store is not storage:
             stack.callback(close_storage, store)
-        backend_of(store)
+        database_of(store)
         study = retry.call(
             lambda: optuna.create_study(
                 storage=store, study_name=study_name, direction=direction, load_if_exists=True, sampler=sampler
             ),
             "opening the study",
         )
-        retry.call(lambda: _check_direction(study, direction, "give direction='{}'"), "opening the study")
-        return Job(study, distributions, n_trials)
+        retry.call(lambda: check_direction(study, direction, "give direction='{}'"), "opening the study")
+        return Job(study, distributions, budget)
 
     with contextlib.ExitStack() as stack:
         return run(load, objective, options or Options())
@@ -94,10 +96,10 @@ def run(load: Callable[[Retry], Job], objective: Objective, options: Options) ->
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
     retry = Retry(options.patience, stop)
-    with _quiet_optuna(), _limited(objective, options) as evaluate, stop.listening():
+    with SILENT, _limited(objective, options) as evaluate, stop.listening():
         try:
             job = load(retry)
-            one_writer_at_a_time(backend_of(job.study._storage))
+            one_writer_at_a_time(database_of(storage_of(job.study)))
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
         return Shift(worker, job, evaluate, options, stop, retry).run()
@@ -108,16 +110,5 @@ def _limited(objective: Objective, options: Options) -> Iterator[Objective]:
     if options.timeout is None and options.memory is None:
         yield objective
         return
-    with Nursery(objective, timeout=options.timeout, memory=options.memory) as nursery:
-        yield nursery
-
-
-@contextlib.contextmanager
-def _quiet_optuna() -> Iterator[None]:
-    """Optuna's line a trial is of no use in many workers at once, and it warns of every error that is retried."""
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(verbosity, optuna.logging.ERROR))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    with ForkServer(objective, timeout=options.timeout, memory=options.memory) as server:
+        yield server

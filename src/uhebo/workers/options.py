@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 
+from uhebo.checks import integer, number
 from uhebo.errors import InvalidInputError
 
 
@@ -18,10 +18,10 @@ class Options:
     """How a worker behaves; every one has a default.
 
     Args:
-        heartbeat: seconds between two signs of life.
+        heartbeat: seconds between two renewals of a worker's lease.
         grace: seconds without one after which a worker is taken for dead and its trial queued again.
         retries: how many times a trial whose worker died is tried again before it counts as failed.
-        patience: seconds for which a database that does not answer is waited for.
+        patience: seconds for which calls to a database that does not answer are retried.
         timeout, memory: seconds and megabytes that one evaluation may take; the objective then runs in a process
             of its own.
         max_failure_rate: the worker ends with an error when more than this share of its last 20 trials (of 5 at
@@ -42,18 +42,14 @@ class Options:
 
     def __post_init__(self) -> None:
         for name in ("heartbeat", "grace", "patience"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
-                raise InvalidInputError(f"{name} is {value!r}; expected seconds above 0")
+            number(name, getattr(self, name), above=0, also=" of seconds")
         if self.grace < 2 * self.heartbeat:
             raise InvalidInputError(
                 f"grace is {self.grace:g} s and heartbeat {self.heartbeat:g} s; a grace of at least two heartbeats is "
-                "needed, or workers that live would be taken for dead"
+                "needed, or live workers would be taken for dead"
             )
-        if self.retries < 0:
-            raise InvalidInputError(f"retries is {self.retries}; expected 0 or more")
-        if not 0 < self.max_failure_rate <= 1:
-            raise InvalidInputError(f"max_failure_rate is {self.max_failure_rate}; expected more than 0, at most 1")
+        integer("retries", self.retries, 0)
+        number("max_failure_rate", self.max_failure_rate, above=0, most=1)
 
 
 @dataclass(frozen=True)
@@ -65,8 +61,7 @@ class Job:
     budget: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1:
-            raise InvalidInputError(f"the number of trials is {self.budget!r}; expected an integer >= 1")
+        integer("the number of trials", self.budget, 1)
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import optuna
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 from uhebo.errors import UheboError
-from uhebo.optuna_.trial_log import FAILURE
+from uhebo.optuna_.lease import Lease, now
+from uhebo.optuna_.leased_trials import LeasedTrials
+from uhebo.optuna_.suggest import running_trial, suggest
 from uhebo.storage.retry import Retry
-from uhebo.workers import leases
 from uhebo.workers.child import CannotEvaluate, Objective
 from uhebo.workers.events import EventLog
-from uhebo.workers.leases import Lease
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.spool import Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
@@ -30,8 +28,11 @@ from uhebo.workers.watch import Watch
 logger = logging.getLogger("uhebo")
 
 IDLE_S = 1.0
+"""Maximum seconds between looks for a trial while other workers hold the last ones."""
+WAITING_READ = 8
+"""Waiting trials read at once; others may take the first of them."""
 RECENT, LEAST = 20, 5
-"""The failure rate is that of the last 20 trials, and says nothing before 5."""
+"""Trials over which the failure rate is taken, and the fewest that count."""
 
 
 class TooManyFailures(UheboError):
@@ -59,25 +60,22 @@ class Shift:
 
     def run(self) -> Worked:
         options = self.options
-        self.study, self.space, self.budget = self.job.study, dict(self.job.space), self.job.budget
-        self.backend = leases.backend_of(self.study._storage)
-        self.spool = Spool(options.spool or default_folder(), self.backend, self.study.study_name)
+        study, self.space = self.job.study, dict(self.job.space)
+        self.trials = LeasedTrials(study)
+        self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         self.watch = Watch(
-            self.backend,
-            self.study._study_id,
-            heartbeat=options.heartbeat,
-            grace=options.grace,
-            retries=options.retries,
+            self.trials,
+            options,
             parameters=len(self.space),
-            each_look=lambda: self.spool.deliver_orphans(self._deliver_orphan),
+            each_look=self._deliver_orphans,
             report=lambda event, stale: self.log.write(event, trial=stale.number, of=stale.lease.worker),
         )
         self.stop.last_words = self._last_words
-        self.log.write("started", study=self.study.study_name, budget=self.budget)
+        self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
         try:
-            self.retry.call(lambda: self.spool.deliver_orphans(self._deliver_orphan), "delivering results")
+            self.retry.call(self._deliver_orphans, "delivering results")
             while self._one_trial():
                 pass
         except Stopped:
@@ -86,8 +84,7 @@ class Shift:
             self.watch.end()
             self.log.write("ended", stored=self.stored, failed=self.failed, signal=self.stop.signal)
             self.log.close()
-            with suppress(Exception):
-                self.backend.remove_session()
+            self.trials.close_session()
         return Worked(self.worker, self.stored, self.failed, self.stop.signal)
 
     def _one_trial(self) -> bool:
@@ -108,26 +105,19 @@ class Shift:
 
     def _take(self) -> tuple[int, Lease] | None:
         """A trial that waits, or a new one."""
-        engine, study_id = self.backend.engine, self.study._study_id
-        for trial_id in leases.waiting(engine, study_id, limit=8):
-            lease = leases.adopt(self.backend, trial_id, self.worker)
-            if lease is not None:
-                self.study.get_trials(deepcopy=False)  # Optuna's cache has to know of it
-                return trial_id, lease
-        if sum(leases.counts(engine, study_id).values()) >= self.budget:
+        for trial_id in self.trials.waiting(WAITING_READ):
+            adopted = self.trials.adopt(trial_id, self.worker)
+            if adopted is not None:
+                return trial_id, adopted
+        if self.trials.count() >= self.job.budget:
             return None
-        lease = Lease(self.worker, 1, 1, leases.now())
-        created = leases.create(self.study, self.budget, lease)
+        lease = Lease(self.worker, at=now())
+        created = self.trials.create(self.job.budget, lease)
         return None if created is None else (created, lease)
 
     def _others_run_and_wait(self) -> bool:
         """While another worker has a trial this one stays: if that worker dies, somebody has to take over."""
-        engine, study_id = self.backend.engine, self.study._study_id
-
-        def open_trials() -> bool:
-            return bool(leases.held(engine, study_id) or leases.waiting(engine, study_id, limit=1))
-
-        if not self.retry.call(open_trials, "looking for trials"):
+        if not self.retry.call(lambda: self.trials.held() or self.trials.waiting(1), "looking for trials"):
             return False
         self.stop.wait(min(IDLE_S, self.options.heartbeat))
         return True
@@ -174,83 +164,61 @@ class Shift:
     def _point(self, trial_id: int) -> tuple[int, dict[str, Any]]:
         """Number and parameters: those it has, where another worker had it before, or the sampler's."""
 
-        def stored() -> tuple[int, dict[str, Any]] | None:
-            return leases.stored_point(self.backend.engine, trial_id, self.space)
-
+        stored = partial(self.trials.point, trial_id, self.space)
         point = self.retry.call(stored, "reading a trial")
         if point is None:
-            self.study._thread_local.cached_all_trials = None  # as `study.ask` does
-            trial = self.retry.call(lambda: optuna.Trial(self.study, trial_id), "suggesting")
+            trial = self.retry.call(lambda: running_trial(self.job.study, trial_id), "suggesting")
             for name, distribution in self.space.items():
                 # One by one: after an outage the rest of the same suggestion is written, and not half of another.
-                self.retry.call(partial(trial._suggest, name, distribution), "suggesting")
+                self.retry.call(partial(suggest, trial, name, distribution), "suggesting")
             point = self.retry.call(stored, "reading a trial")
             if point is None:
                 raise Overtaken
         return point
 
     def _store(self, unsent: Unsent) -> None:
-        """The value in the database; until it is, it is in the spool, and if it can not be, on standard error too."""
+        """The value in the database; until it is, it is in the spool, and if it cannot be, on standard error too."""
+        store = partial(self.trials.store, unsent.trial_id, unsent.value)
         try:
             with self.spool.keeping(unsent):
-                outcome = self.retry.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
-        except OSError:  # no room for the spool
-            outcome = self._store_without_spool(unsent)
+                outcome = self.retry.call(store, "storing a result", last_try=True)
         except BaseException:
-            self._cry(unsent)
+            sys.stderr.write(
+                f"not stored: trial {unsent.number}, value {unsent.value!r}, parameters {unsent.params!r} "
+                f"(kept in {self.spool.folder} if there was room)\n"
+            )
+            sys.stderr.flush()
             raise
-        self._report(outcome, unsent)
-
-    def _store_without_spool(self, unsent: Unsent) -> str:
-        try:
-            return self.retry.call(lambda: store(self.backend, unsent), "storing a result", last_try=True)
-        except BaseException:
-            self._cry(unsent)
-            raise
-
-    def _report(self, outcome: str, unsent: Unsent) -> None:
         self.log.write(outcome, trial=unsent.number, value=unsent.value)
         if outcome == "discarded":
             logger.warning(f"trial {unsent.number} has a result already; the late value {unsent.value!r} is discarded")
         else:
             self.stored += 1
 
-    def _cry(self, unsent: Unsent) -> None:
-        sys.stderr.write(
-            f"not stored: trial {unsent.number}, value {unsent.value!r}, parameters {unsent.params!r} "
-            f"(kept in {self.spool.folder} if there was room)\n"
-        )
-        sys.stderr.flush()
+    def _deliver_orphans(self) -> None:
+        self.spool.deliver_orphans(self._deliver_orphan)
 
     def _deliver_orphan(self, unsent: Unsent) -> bool:
         """A dead worker's result; it counts only if the study still has that trial with those parameters."""
-        try:
-            trial = self.backend.get_trial(unsent.trial_id)
-        except KeyError:
-            trial = None
+        trial = self.trials.find(unsent.trial_id)
         if trial is None or trial.number != unsent.number or trial.params != unsent.params:
             logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")
             return False
-        outcome = store(self.backend, unsent)
+        outcome = self.trials.store(unsent.trial_id, unsent.value)
         self.log.write("delivered" if outcome == "stored" else outcome, trial=unsent.number, value=unsent.value)
         return True
 
     def _fail(self, trial_id: int, number: int | None, reason: str) -> None:
-        def tell() -> None:
-            with suppress(UpdateFinishedTrialError):
-                self.backend.set_trial_user_attr(trial_id, FAILURE, " ".join(reason.split())[:500])
-                self.backend.set_trial_state_values(trial_id, TrialState.FAIL)
-
         logger.warning(f"trial {'' if number is None else number} failed: {reason}")
         self.failed += 1
-        self.retry.call(tell, "marking a trial as failed", last_try=True)
+        self.retry.call(lambda: self.trials.fail(trial_id, reason), "marking a trial as failed", last_try=True)
         self.log.write("failed", trial=number, reason=reason)
 
     def _last_words(self) -> None:
         """The process is about to be ended, deep inside the objective."""
         if self._at_hand is not None:
             with suppress(Exception):
-                self.backend.set_trial_state_values(self._at_hand, TrialState.FAIL)
+                self.trials.storage.set_trial_state_values(self._at_hand, TrialState.FAIL)
 
     def _count(self, *, failed: bool) -> None:
         self._recent.append(failed)
@@ -264,17 +232,3 @@ class Shift:
 
 def _named(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def store(backend: RDBStorage, unsent: Unsent) -> str:
-    """ "stored", or "discarded" if the trial has another result or was given up.
-
-    A trial that was queued again because its worker seemed dead takes the first result that arrives, whoever brings it.
-    """
-    try:
-        if backend.set_trial_state_values(unsent.trial_id, TrialState.COMPLETE, [unsent.value]):
-            return "stored"
-    except UpdateFinishedTrialError:
-        pass  # by another worker; or by this one, and the answer got lost
-    trial = backend.get_trial(unsent.trial_id)
-    return "stored" if trial.state == TrialState.COMPLETE and trial.value == unsent.value else "discarded"

@@ -2,7 +2,7 @@
 
 A result is written here, and on disk, before the database is told, and removed when the database has it. The writer
 holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for the
-same study delivers it. JSON, one file a result; nothing else is read.
+same study delivers it. JSON, one file per result; nothing else is read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from uhebo.errors import InvalidInputError
 logger = logging.getLogger("uhebo")
 
 MAX_BYTES = 1_000_000
+"""Size of a file that is still read; results are far smaller."""
 MOST = 2**63
+"""Limit of the numbers that a database holds."""
 OLD_S = 60.0
+"""Age in seconds at which a file that was never finished is removed."""
 
 
 @dataclass(frozen=True)
@@ -60,30 +63,36 @@ class Spool:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise InvalidInputError(
-                f"the folder for unsent results, {folder}, can not be made ({error.strerror}); give another: --spool"
+                f"the folder for unsent results, {folder}, cannot be made ({error.strerror}); give another: --spool"
             ) from error
         self._said: set[str] = set()
 
     @contextlib.contextmanager
     def keeping(self, unsent: Unsent) -> Iterator[None]:
-        """The result is on disk while the block runs; it stays there if the block fails."""
+        """The result is on disk while the block runs, and stays there if the block fails.
+
+        Where it cannot be written (a full disk, say) the block runs all the same: the database is what counts, and it
+        may well be elsewhere.
+        """
         path = self.folder / f"{self._prefix}-{unsent.number}-{secrets.token_hex(4)}.json"
         part = path.with_suffix(".part")
-        # repr: exact, and JSON has no infinity.
-        record = asdict(unsent) | {"value": repr(unsent.value)}
-        try:
-            with part.open("w", encoding="utf-8") as file:
+        record = asdict(unsent) | {"value": repr(unsent.value)}  # repr: exact, and JSON has no infinity
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(part.open("w", encoding="utf-8"))
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(json.dumps(record))
                 file.flush()
                 os.fsync(file.fileno())
                 part.rename(path)
-                yield
+            except OSError:
+                with contextlib.suppress(OSError):
+                    stack.close()
+                with contextlib.suppress(OSError):
+                    part.unlink(missing_ok=True)
+            yield
+            with contextlib.suppress(OSError):  # one that stays is delivered again, which changes nothing
                 path.unlink(missing_ok=True)
-        except OSError:
-            # A full disk, say. The database may well be elsewhere, and it is what counts.
-            part.unlink(missing_ok=True)
-            raise
 
     def deliver_orphans(self, deliver: Callable[[Unsent], bool]) -> None:
         """Hand over what dead workers left; `deliver` says whether the file is done with."""
@@ -112,12 +121,12 @@ class Spool:
                 raise ValueError("no value or no parameters")
             trial_id, number = int(record["trial_id"]), int(record["number"])
             if not (0 <= trial_id < MOST and 0 <= number < MOST):
-                raise ValueError("no number a database has")
+                raise ValueError("not a number that a database holds")
             return Unsent(trial_id, number, record["params"], value)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             if path.name not in self._said:
                 self._said.add(path.name)
-                logger.warning(f"{path} is no unsent result ({error}); it is left where it is")
+                logger.warning(f"{path} is not an unsent result ({error}); it is left where it is")
             return None
 
 

@@ -6,15 +6,11 @@ import logging
 import math
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
-from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import RDBStorage
-from optuna.trial import TrialState
-
-from uhebo.optuna_.trial_log import FAILURE
+from uhebo.optuna_.lease import Lease
+from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.storage.retry import is_transient
-from uhebo.workers.leases import Held, Lease, held, read_lease, requeue, swap
+from uhebo.workers.options import Options
 
 logger = logging.getLogger("uhebo")
 
@@ -28,20 +24,15 @@ class Watch(threading.Thread):
 
     def __init__(
         self,
-        backend: RDBStorage,
-        study_id: int,
-        *,
-        heartbeat: float,
-        grace: float,
-        retries: int,
+        trials: LeasedTrials,
+        options: Options,
         parameters: int,
         each_look: Callable[[], None] = lambda: None,
         report: Callable[[str, Held], None] = lambda _, __: None,
     ) -> None:
         super().__init__(name="uhebo-watch", daemon=True)
-        self._backend, self._study_id = backend, study_id
-        self._heartbeat, self._looks = heartbeat, max(1, math.ceil(grace / heartbeat))
-        self._retries, self._parameters = retries, parameters
+        self._trials, self._options, self._parameters = trials, options, parameters
+        self._looks = max(1, math.ceil(options.grace / options.heartbeat))
         self._each_look, self._report = each_look, report
         self._unchanged: dict[int, tuple[str, int]] = {}
         self._mine: tuple[int, Lease] | None = None
@@ -63,26 +54,18 @@ class Watch(threading.Thread):
         if mine is None:
             return False
         trial_id, lease = mine
-        engine = self._backend.engine
-        following = lease.next_beat()
-        done = swap(engine, trial_id, lease.text, following.text)
-        if not done:
-            # Another's by now; or still this worker's: the answer to the last beat got lost, or both threads beat.
-            found = read_lease(engine, trial_id)
-            if found is not None and (found.worker, found.attempt) == (lease.worker, lease.attempt):
-                following = found.next_beat()
-                done = swap(engine, trial_id, found.text, following.text)
+        renewed = self._trials.renew(trial_id, lease)
         with self._lock:  # never while the database is waited for
             if self._mine is mine:
-                self._mine = (trial_id, following) if done else None
-        return done
+                self._mine = None if renewed is None else (trial_id, renewed)
+        return renewed is not None
 
     def end(self) -> None:
         self._end.set()
         self.join(timeout=2.0)
 
     def run(self) -> None:
-        while not self._end.wait(self._heartbeat):
+        while not self._end.wait(self._options.heartbeat):
             try:
                 if self._mine is not None and not self.renew():
                     logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
@@ -92,13 +75,12 @@ class Watch(threading.Thread):
                 if not is_transient(error) and repr(error) not in self._said:
                     self._said.add(repr(error))
                     logger.warning(f"looking after other workers' trials failed: {error!r}")
-        with suppress(Exception):
-            self._backend.remove_session()  # each thread has its own
+        self._trials.close_session()
 
     def _look(self) -> None:
         mine = self._mine
         seen: dict[int, tuple[str, int]] = {}
-        for trial in held(self._backend.engine, self._study_id):
+        for trial in self._trials.held():
             if mine is not None and trial.trial_id == mine[0]:
                 continue
             text, times = self._unchanged.get(trial.trial_id, ("", 0))
@@ -109,19 +91,13 @@ class Watch(threading.Thread):
         self._unchanged = seen
 
     def _reap(self, stale: Held) -> None:
-        attempt = stale.lease.attempt
-        if attempt > self._retries:
-            self._give_up(stale, attempt)
-        elif requeue(self._backend.engine, stale, self._parameters):
+        lease = stale.lease
+        if lease.attempt > self._options.retries:
+            reason = f"{lease.attempt} workers died with this trial"
+            # Not if another worker was first, or its result has come after all.
+            if self._trials.fail(stale.trial_id, reason):
+                self._report("given up", stale)
+                logger.warning(f"trial {stale.number} is failed: {reason}")
+        elif self._trials.requeue(stale, self._parameters):
             self._report("requeued", stale)
-            logger.warning(f"trial {stale.number} is queued again: its worker {stale.lease.worker} is gone")
-
-    def _give_up(self, stale: Held, attempt: int) -> None:
-        try:
-            reason = f"{attempt} workers died with this trial"
-            self._backend.set_trial_user_attr(stale.trial_id, FAILURE, reason)
-            self._backend.set_trial_state_values(stale.trial_id, TrialState.FAIL)
-        except UpdateFinishedTrialError:
-            return  # another worker was first, or its result has come after all
-        self._report("given up", stale)
-        logger.warning(f"trial {stale.number} is failed: {reason}")
+            logger.warning(f"trial {stale.number} is queued again: its worker {lease.worker} is gone")
