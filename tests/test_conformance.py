@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -272,3 +273,28 @@ def test_several_objectives_are_refused() -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=UHESampler())
     with pytest.raises(InvalidInputError, match="one objective and this study has 2"):
         study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=1)
+
+
+def test_a_study_that_ran_can_be_pickled_with_its_sampler() -> None:
+    """Dask and joblib send studies to other processes."""
+    study = optuna.create_study(sampler=UHESampler(seed=0, n_startup_trials=2))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    copy = pickle.loads(pickle.dumps(study))
+    assert copy.ask({"x": FloatDistribution(0, 1)}).params == study.ask({"x": FloatDistribution(0, 1)}).params
+
+
+def test_hyperband_hands_the_sampler_a_part_of_the_study() -> None:
+    """Its brackets show the sampler some of the trials, and few of a study's attributes."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        for step in range(4):
+            trial.report(x + 1 / (step + 1), step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return x
+
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=4)
+    study = optuna.create_study(sampler=UHESampler(seed=0, n_startup_trials=2), pruner=pruner)
+    study.optimize(objective, n_trials=12)
+    assert any(trial.system_attrs[ATTRIBUTE]["role"] == "model" for trial in study.trials)

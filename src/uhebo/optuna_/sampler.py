@@ -20,15 +20,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from uhebo.acquire import check_acquisition
+from uhebo.checks import integer, optional_integer
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
@@ -37,6 +39,7 @@ from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims
+from uhebo.optuna_.private import storage_of, study_id_of
 from uhebo.optuna_.trial_log import infinite_values, read_history, refuse_several_objectives, shared_space, write_tags
 from uhebo.space import SearchSpace
 
@@ -46,6 +49,8 @@ INITIAL_PER_DIMENSION = 3
 """Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
 SETTINGS_ATTRIBUTE = "uhebo:sampler"
 """User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
+_left: WeakKeyDictionary[BaseStorage, dict[int, dict[str, Any]]] = WeakKeyDictionary()
+"""Arguments of a sampler that are known to be in a study, by storage and id of the study."""
 
 
 class UHESampler(BaseSampler):
@@ -84,8 +89,8 @@ class UHESampler(BaseSampler):
         reward_clip: Clip = "below",
     ) -> None:
         self._given, self._method = method, named_method(method)
-        self._n_trials = _checked_count("n_trials", n_trials, 1)
-        self._n_startup_trials = _checked_count("n_startup_trials", n_startup_trials, 0)
+        self._n_trials = optional_integer("n_trials", n_trials, 1)
+        self._n_startup_trials = optional_integer("n_startup_trials", n_startup_trials, 0)
         if prior is not None:
             named_prior(prior, 1)
         if beta != "theory" and not (isinstance(beta, (int, float)) and math.isfinite(beta) and beta >= 0):
@@ -93,7 +98,7 @@ class UHESampler(BaseSampler):
         if reward_clip not in ("below", "both", "none"):
             raise InvalidInputError(f"reward_clip is {reward_clip!r}; expected 'below', 'both' or 'none'")
         self._settings = Settings(
-            seed=secrets.randbits(63) if seed is None else _checked_seed(seed),
+            seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
             prior=prior,
             acquisition=None if acquisition is None else check_acquisition(acquisition),
@@ -103,7 +108,6 @@ class UHESampler(BaseSampler):
             reward_clip=reward_clip,
         )
         self._said: set[str] = set()
-        self._known_to: WeakSet[Study] = WeakSet()
 
     @property
     def method(self) -> str | Strategy | Method:
@@ -202,12 +206,13 @@ class UHESampler(BaseSampler):
 
     def _leave_settings(self, study: Study) -> None:
         """Write the sampler's arguments into the study, once: whoever reads it later can ask for the same model."""
-        if study in self._known_to:
-            return
-        self._known_to.add(study)
-        kept = self.arguments
-        if study.user_attrs.get(SETTINGS_ATTRIBUTE) != kept:
-            study.set_user_attr(SETTINGS_ATTRIBUTE, kept)
+        # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
+        storage, study_id, arguments = storage_of(study), study_id_of(study), self.arguments
+        left = _left.setdefault(storage, {})
+        if left.get(study_id) != arguments:
+            if storage.get_study_user_attrs(study_id).get(SETTINGS_ATTRIBUTE) != arguments:
+                storage.set_study_user_attr(study_id, SETTINGS_ATTRIBUTE, arguments)
+            left[study_id] = arguments
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -228,15 +233,3 @@ class UHESampler(BaseSampler):
         if key not in self._said:
             self._said.add(key)
             logger.warning(message)
-
-
-def _checked_count(name: str, value: int | None, least: int) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
-        raise InvalidInputError(f"{name} is {value!r}; expected an integer >= {least}, or None")
-    return None if value is None else int(value)
-
-
-def _checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInputError(f"seed is {seed!r}; expected an integer >= 0, or None")
-    return int(seed)
