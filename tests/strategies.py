@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo import Categorical, Float, Int, UHESampler
-from uhebo.acquire import Known, maximise, maximise_sample, surface, with_pending
+from uhebo.acquire import Explored, maximise, maximise_sample, surface, with_pending
 from uhebo.acquire.maximise import ENUMERATED
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
@@ -150,13 +150,13 @@ def check_data_set(case: DataSet) -> None:
         assert (variance <= posterior.theta.v * (1 + 1e-9)).all()
     posteriors = with_pending(fit.posteriors, case.pending, case.data.y.max() if case.deterministic else np.inf)
     taken = np.concatenate([data.X, case.pending]) if case.deterministic else np.empty((0, data.dimension))
-    known = Known(space, data.X[np.argsort(-data.y, kind="stable")[:4]], taken)
+    explored = Explored(space, data.X[np.argsort(-data.y, kind="stable")[:4]], taken)
     if case.acquisition == "thompson":
-        point = maximise_sample(posteriors[0], known, rng)
+        point = maximise_sample(posteriors[0], explored, rng)
     else:
         target = surface(case.acquisition, posteriors, beta=2.0, best=float(data.y.max()))
         assert np.isfinite(target(query)).all()
-        point = maximise(target, known, rng)
+        point = maximise(target, explored, rng)
     assert point.shape == (data.dimension,)
     assert np.isfinite(point).all()
     inside(space.distributions, space.decode(point))

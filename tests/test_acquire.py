@@ -14,7 +14,7 @@ from tests.conftest import require
 from uhebo import Categorical, Float, Int
 from uhebo.acquire import (
     ACQUISITIONS,
-    Known,
+    Explored,
     Pending,
     distance_to_nearest,
     first_free,
@@ -222,10 +222,10 @@ def test_pending_points_shrink_the_variance_and_leave_the_mean() -> None:
 def test_undecided_trials_choose_first_and_their_points_are_pending() -> None:
     domain = Domain.cube(2)
     before, points = (posterior(domain),), domain.uniform(np.random.default_rng(7), 40)
-    known = Known(SearchSpace.of({"x": Float(0, 1), "y": Float(0, 1)}), points[:0], before[0].data.X)
+    known = Explored(SearchSpace.of({"x": Float(0, 1), "y": Float(0, 1)}), points[:0], before[0].data.X)
     chosen: list[Array] = []
 
-    def choose(posteriors: tuple[Posterior, ...], known: Known) -> Array:
+    def choose(posteriors: tuple[Posterior, ...], known: Explored) -> Array:
         """The first point, then the first that is not taken; every one chosen before is pending."""
         assert len(posteriors[0].data) == len(before[0].data) + 1 + len(chosen)
         chosen.append(first_free(points, -np.arange(40.0), known))
@@ -266,7 +266,7 @@ def found_and_random(name: str, space: SearchSpace, seed: int, taken: Array | No
     known = posterior(space.domain, n=25, seed=seed)
     target = surface(name, [known], beta=1.96, best=float(known.data.y.max()))
     leaders = known.data.X[np.argsort(-known.data.y)[:4]]
-    search = Known(space, leaders, np.empty((0, space.domain.dimension)) if taken is None else taken)
+    search = Explored(space, leaders, np.empty((0, space.domain.dimension)) if taken is None else taken)
     point = maximise(target, search, np.random.default_rng(seed))
     check_point(space, point)
     rows = space.snap(space.domain.uniform(np.random.default_rng(100 + seed), 20_000))
@@ -293,7 +293,7 @@ def test_an_optimum_on_the_border_is_met_exactly(corner: Sequence[float]) -> Non
     X = space.domain.uniform(np.random.default_rng(0), 20)
     y = -np.abs(X - corner).sum(axis=1)
     known = Posterior.of(Data.of(X, y, space.domain), Theta.of([1.5, 1.5], 1.0, 1e-4))
-    search = Known(space, X[np.argmax(y)][None], np.empty((0, 2)))
+    search = Explored(space, X[np.argmax(y)][None], np.empty((0, 2)))
     found = maximise(surface("ucb", [known], beta=0.1, best=0.0), search, np.random.default_rng(0))
     np.testing.assert_allclose(found, corner, atol=1e-9)
 
@@ -304,7 +304,7 @@ def test_taken_points_are_passed_over_while_another_exists(acquisition: str) -> 
     known, rng = posterior(space.domain, n=6), np.random.default_rng(0)
     taken = np.empty((0, 2))
     for _ in range(18):
-        search = Known(space, known.data.X[:2], taken)
+        search = Explored(space, known.data.X[:2], taken)
         if acquisition == "thompson":
             point = maximise_sample(known, search, rng)
         else:
@@ -312,7 +312,7 @@ def test_taken_points_are_passed_over_while_another_exists(acquisition: str) -> 
         check_point(space, point)
         taken = np.concatenate([taken, point[None]])
     assert len(np.unique(taken, axis=0)) == 18
-    search = Known(space, known.data.X[:2], taken)
+    search = Explored(space, known.data.X[:2], taken)
     check_point(space, maximise(surface("ucb", [known], beta=1.96, best=0.5), search, rng))  # a repeat, and no hang
     check_point(space, maximise_sample(known, search, rng))
     check_point(space, random_point(search, rng))
@@ -322,7 +322,7 @@ def test_taken_points_are_passed_over_while_another_exists(acquisition: str) -> 
 def test_the_last_free_point_of_a_space_that_is_scored_in_full_is_found(acquisition: str) -> None:
     space = SearchSpace.of({"i": Int(1, ENUMERATED // 2), "c": Categorical(["a", "b"])})
     known, rng, points = posterior(space.domain), np.random.default_rng(0), all_points(space)
-    search = Known(space, known.data.X[:2], np.delete(points, 1234, axis=0))
+    search = Explored(space, known.data.X[:2], np.delete(points, 1234, axis=0))
     if acquisition == "thompson":
         found = maximise_sample(known, search, rng)
     elif acquisition == "random":
@@ -337,8 +337,8 @@ def test_a_taken_optimum_in_a_continuous_space_gives_way_to_the_next_best() -> N
     known = posterior(space.domain)
     target = surface("ucb", [known], beta=1.96, best=0.0)
     leaders = known.data.X[:4]
-    first = maximise(target, Known(space, leaders, np.empty((0, 2))), np.random.default_rng(0))
-    second = maximise(target, Known(space, leaders, first[None]), np.random.default_rng(0))
+    first = maximise(target, Explored(space, leaders, np.empty((0, 2))), np.random.default_rng(0))
+    second = maximise(target, Explored(space, leaders, first[None]), np.random.default_rng(0))
     assert not np.array_equal(first, second)
     assert float(target(second[None])[0]) > float(target(first[None])[0]) - 0.1
 
@@ -352,11 +352,11 @@ def test_without_leaders_there_is_no_cloud_and_still_a_point() -> None:
             space,
             maximise(
                 surface("ucb", [none], beta=1.0, best=0.0),
-                Known(space, nothing, nothing),
+                Explored(space, nothing, nothing),
                 rng=np.random.default_rng(0),
             ),
         )
-        check_point(space, maximise_sample(none, Known(space, nothing, nothing), np.random.default_rng(0)))
+        check_point(space, maximise_sample(none, Explored(space, nothing, nothing), np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
@@ -366,7 +366,7 @@ def test_thompson_sampling_follows_the_posterior(space: SearchSpace) -> None:
     X = space.domain.uniform(np.random.default_rng(0), 60)
     data = Data.of(X, X[:, 0] / max(space.domain.categories[0], 1), space.domain)
     known = Posterior.of(data, Theta.of([0.5] + [3.0] * (X.shape[1] - 1), 1.0, 1e-3))
-    search = Known(space, X[:4], np.empty((0, space.domain.dimension)))
+    search = Explored(space, X[:4], np.empty((0, space.domain.dimension)))
     points = np.array([maximise_sample(known, search, np.random.default_rng(seed)) for seed in range(6)])
     for point in points:
         check_point(space, point)
@@ -379,9 +379,9 @@ def test_random_points_are_uniform_and_free() -> None:
     space = SearchSpace.of({"i": Int(0, 3), "c": Categorical(["a", "b"])})
     nothing, points = np.empty((0, 2)), all_points(space)
     rng = np.random.default_rng(0)
-    drawn = np.array([random_point(Known(space, nothing, nothing), rng) for _ in range(800)])
+    drawn = np.array([random_point(Explored(space, nothing, nothing), rng) for _ in range(800)])
     assert np.unique(drawn, axis=0, return_counts=True)[1].min() > 60
-    drawn = np.array([random_point(Known(space, nothing, points[:5]), rng) for _ in range(300)])
+    drawn = np.array([random_point(Explored(space, nothing, points[:5]), rng) for _ in range(300)])
     found, counts = np.unique(drawn, axis=0, return_counts=True)
     np.testing.assert_array_equal(found, points[5:])
     assert counts.min() > 60

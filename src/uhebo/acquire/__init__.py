@@ -1,6 +1,6 @@
 """Acquisition functions and their maximiser."""
 
-from uhebo.acquire.candidates import around
+from uhebo.acquire.candidates import around, distance_to_nearest, line_points
 from uhebo.acquire.functions import (
     ACQUISITIONS,
     AGAINST_THE_BEST,
@@ -8,14 +8,13 @@ from uhebo.acquire.functions import (
     check_acquisition,
     surface,
 )
-from uhebo.acquire.lines import distance_to_nearest, line_points
-from uhebo.acquire.maximise import Known, first_free, is_free, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Explored, first_free, is_free, maximise, maximise_sample, random_point
 from uhebo.acquire.pending import Pending, with_pending
 
 __all__ = [
     "ACQUISITIONS",
     "AGAINST_THE_BEST",
-    "Known",
+    "Explored",
     "Pending",
     "Surface",
     "around",

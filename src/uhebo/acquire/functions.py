@@ -24,9 +24,9 @@ from uhebo.types import Array
 
 ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
 AGAINST_THE_BEST = ("log-ei", "pi")
-"""Those that measure against the best value so far."""
+"""Acquisitions that measure against the best value so far."""
 SMALLEST_DEVIATION = 1e-9
-"""Deviations are floored here (y is standardised), so that a noiseless data point is a finite, very bad choice."""
+"""Floor of deviations (y is standardised): a noiseless data point is then a finite, very bad choice."""
 ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 Scalar = Callable[[Array, Array], tuple[Array, Array, Array]]

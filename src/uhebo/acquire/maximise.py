@@ -1,7 +1,7 @@
 """The best point of an acquisition surface, in any mix of continuous, integer, step, log and categorical columns.
 
 Uniform candidates and a cloud around the best observations are scored; the best few climb together by batched
-quasi-Newton steps in the numeric columns; discrete columns are snapped and improved one at a time; and a point that was
+BFGS steps in the numeric columns; discrete columns are snapped and improved one at a time; and a point that was
 evaluated already is passed over when the objective is deterministic and another point exists.
 """
 
@@ -23,12 +23,12 @@ CLIMBERS = 6
 CLIMB_ROUNDS = 40
 SWEEPS = 3
 ENUMERATED = 2000
-"""A discrete space of at most this many points is scored in full."""
+"""Points of a discrete space up to which it is scored in full."""
 THOMPSON_CANDIDATES = 512
 
 
 @dataclass(frozen=True)
-class Known:
+class Explored:
     """What the maximiser needs to know of the search so far."""
 
     space: SearchSpace
@@ -37,47 +37,47 @@ class Known:
     taken: Array
     """Points evaluated or under way, not to be proposed again; empty where repeats are welcome."""
 
-    def with_taken(self, point: Array) -> Known:
+    def with_taken(self, point: Array) -> Explored:
         """The same with one more point taken, where repeats are not welcome."""
         return replace(self, taken=np.concatenate([self.taken, point[None]])) if len(self.taken) else self
 
 
-def maximise(surface: Surface, known: Known, rng: Rng) -> Array:
+def maximise(surface: Surface, explored: Explored, rng: Rng) -> Array:
     """The point (d,) of the space with the largest acquisition value found."""
-    space = known.space
+    space = explored.space
     if space.size <= ENUMERATED:
         points = all_points(space)
-        return first_free(points, surface(points), known)
+        return first_free(points, surface(points), explored)
     ell = surface.posteriors[0].theta.ell
     scattered = uniform_and_corners(space.domain, rng)
-    candidates = space.snap(np.concatenate([scattered, cloud(known.leaders, ell, space.domain, rng)]))
+    candidates = space.snap(np.concatenate([scattered, cloud(explored.leaders, ell, space.domain, rng)]))
     values = surface(candidates)
     climbers = candidates[_spread_best(candidates, values, ell)]
     climbed = _improve(surface, space, climbers)
     points = np.concatenate([climbed, candidates])
-    return first_free(points, np.concatenate([surface(climbed), values]), known)
+    return first_free(points, np.concatenate([surface(climbed), values]), explored)
 
 
-def maximise_sample(posterior: Posterior, known: Known, rng: Rng) -> Array:
+def maximise_sample(posterior: Posterior, explored: Explored, rng: Rng) -> Array:
     """Thompson sampling: the maximiser of one joint sample of the posterior over candidates."""
-    space = known.space
+    space = explored.space
     if space.size <= ENUMERATED:
-        points = _free(all_points(space), known)
+        points = _free(all_points(space), explored)
         points = points[rng.permutation(len(points))[:THOMPSON_CANDIDATES]]
     else:
-        near = cloud(known.leaders, posterior.theta.ell, space.domain, rng)
+        near = cloud(explored.leaders, posterior.theta.ell, space.domain, rng)
         points = space.snap(np.concatenate([uniform(space.domain, rng)[: THOMPSON_CANDIDATES - len(near)], near]))
-    return first_free(points, posterior.sample(points, rng)[0], known)
+    return first_free(points, posterior.sample(points, rng)[0], explored)
 
 
-def random_point(known: Known, rng: Rng) -> Array:
+def random_point(explored: Explored, rng: Rng) -> Array:
     """A uniform point, one that is not taken if there is any."""
-    space = known.space
+    space = explored.space
     point = space.snap(space.domain.uniform(rng, 1))
-    if not len(known.taken):
+    if not len(explored.taken):
         return np.asarray(point[0])
     others = rng.permutation(all_points(space)) if space.size <= ENUMERATED else space.snap(uniform(space.domain, rng))
-    return np.asarray(_free(np.concatenate([point, others]), known)[0])
+    return np.asarray(_free(np.concatenate([point, others]), explored)[0])
 
 
 def _spread_best(points: Array, values: Array, ell: Array) -> NDArray[np.intp]:
@@ -108,7 +108,7 @@ def _improve(surface: Surface, space: SearchSpace, points: Array) -> Array:
 
 
 def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[np.bool_]) -> Array:
-    """Quasi-Newton ascent in the `moving` columns of every point at once.
+    """BFGS ascent in the `moving` columns of every point at once.
 
     The others stay because their gradient is zero: neither a step nor a BFGS update can then couple to them.
     """
@@ -147,21 +147,21 @@ def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
     return point
 
 
-def is_free(points: Array, known: Known) -> NDArray[np.bool_]:
+def is_free(points: Array, explored: Explored) -> NDArray[np.bool_]:
     """Which points are not taken."""
     # Rounded: a parameter that went to the user and back may return with another last digit.
-    taken = {row.tobytes() for row in np.round(known.taken, 12) + 0.0}
+    taken = {row.tobytes() for row in np.round(explored.taken, 12) + 0.0}
     return np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0], dtype=bool)
 
 
-def _free(points: Array, known: Known) -> Array:
+def _free(points: Array, explored: Explored) -> Array:
     """The points that are not taken, in order; all of them where every one is (a repeat cannot be avoided)."""
-    if not len(known.taken):
+    if not len(explored.taken):
         return points
-    free = is_free(points, known)
+    free = is_free(points, explored)
     return points[free] if free.any() else points
 
 
-def first_free(points: Array, values: Array, known: Known) -> Array:
+def first_free(points: Array, values: Array, explored: Explored) -> Array:
     """The best point that is not taken."""
-    return np.asarray(_free(points[np.argsort(-values, kind="stable")], known)[0])
+    return np.asarray(_free(points[np.argsort(-values, kind="stable")], explored)[0])

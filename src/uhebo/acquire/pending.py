@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.acquire.maximise import Known
+from uhebo.acquire.maximise import Explored
 from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
 
@@ -30,7 +30,7 @@ MOST_UNDECIDED = 8
 """Trials without a point yet that are allowed for; more of them are workers that died, not workers that think."""
 
 Posteriors = tuple[Posterior, ...]
-State = TypeVar("State")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Pending:
     undecided: int
     """Trials before this one that are about to propose a point too."""
 
-    def in_turn(self, state: State, choose: Callable[[State], Array], take: Callable[[State, Array], State]) -> Array:
+    def in_turn(self, state: S, choose: Callable[[S], Array], take: Callable[[S, Array], S]) -> Array:
         """The point chosen after the undecided trials have chosen theirs by the same rule: choose, take, repeat."""
         for _ in range(min(self.undecided, MOST_UNDECIDED)):
             state = take(state, choose(state))
@@ -54,17 +54,17 @@ class Pending:
     def next_point(
         self,
         posteriors: Posteriors,
-        known: Known,
-        choose: Callable[[Posteriors, Known], Array],
+        explored: Explored,
+        choose: Callable[[Posteriors, Explored], Array],
         ceiling: float = math.inf,
     ) -> Array:
         """The same where a point is chosen by posteriors that know of all pending ones."""
 
-        def take(state: tuple[Posteriors, Known], point: Array) -> tuple[Posteriors, Known]:
+        def take(state: tuple[Posteriors, Explored], point: Array) -> tuple[Posteriors, Explored]:
             return with_pending(state[0], point[None], ceiling), state[1].with_taken(point)
 
         ceilings = np.where(self.nothing_learnt, ceiling, math.inf)
-        return self.in_turn((with_pending(posteriors, self.points, ceilings), known), lambda at: choose(*at), take)
+        return self.in_turn((with_pending(posteriors, self.points, ceilings), explored), lambda at: choose(*at), take)
 
 
 def with_pending(posteriors: Sequence[Posterior], points: Array, ceiling: Array | float = math.inf) -> Posteriors:

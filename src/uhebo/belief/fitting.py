@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import BLOCK_SIZE, Fit, kept_theta, named_estimator
+from uhebo.estimate import Fit, default_block_size, kept_theta, named_estimator
 from uhebo.estimate.model import Model
 from uhebo.gp.data import Data
 from uhebo.gp.theta import Theta
@@ -27,8 +27,6 @@ LARGE = 512
 that of a random sample of this size until a fit is due."""
 TOLERANCE = 3e-2
 """Nats of log posterior a fit may stop short of: far below what the next observation changes."""
-WHOLE = 100
-"""Number of observations above which a composite likelihood goes in blocks."""
 WARM_FRESH_STARTS = 2
 """Number of fresh starts beside a warm one."""
 
@@ -54,7 +52,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng) 
         warm=warm,
         starts=starts,
         tolerance=TOLERANCE,
-        block_size=BLOCK_SIZE if len(data) > WHOLE and not model.exact else None,
+        block_size=None if model.exact else default_block_size(len(data)),
     )
     return fit if sample is data else replace(fit, data=data)
 

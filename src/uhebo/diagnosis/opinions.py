@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from uhebo.belief import Belief
-from uhebo.estimate import BLOCK_SIZE, Fit, consistent_estimate, map_estimate
+from uhebo.estimate import Fit, default_block_size, named_estimator
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import Chain, sample_chain
 from uhebo.types import Array, Rng
@@ -21,8 +21,6 @@ INTERVAL = (0.05, 0.95)
 CHAIN_POINTS = 100
 """Number of trials the chain runs on, drawn at random where there are more: fewer data make its interval wider, never
 narrower."""
-WHOLE = 150
-"""Number of trials above which the consistent loss goes in blocks."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,8 @@ def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
     if belief.model.estimator == estimator:
         return belief.objective.fit
     data, kernel, prior = belief.objective.data, belief.model.kernel, belief.prior
-    if estimator == "map":
-        return map_estimate(data, kernel=kernel, prior=prior, rng=rng)
-    block = BLOCK_SIZE if len(data) > WHOLE else None
-    return consistent_estimate(data, kernel=kernel, prior=prior, rng=rng, block_size=block)
+    block_size = default_block_size(len(data))
+    return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size)
 
 
 def theta_chain(belief: Belief, rng: Rng, burn_in: int | None = None, draws: int | None = None) -> tuple[Chain, int]:

@@ -9,8 +9,7 @@ import numpy as np
 from optuna.study import Study
 
 from uhebo import checks
-from uhebo.diagnosis.opinions import WHOLE
-from uhebo.estimate import BLOCK_SIZE, named_estimator
+from uhebo.estimate import default_block_size, named_estimator
 from uhebo.gp import Theta
 from uhebo.optuna_.believe import StudyModel, model_of
 
@@ -62,7 +61,7 @@ def _fits(model: StudyModel, estimator: str, every: int, seed: int) -> list[tupl
             prior=believed.prior_for(data.dimension),
             rng=np.random.default_rng([seed, count]),
             warm=warm,
-            block_size=BLOCK_SIZE if count > WHOLE else None,
+            block_size=default_block_size(count),
         )
         warm = fit.theta
         log_theta = fit.theta.to_log().tolist()

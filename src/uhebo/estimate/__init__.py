@@ -4,7 +4,13 @@ from collections.abc import Callable
 
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.consistent import BLOCK_SIZE, consistent_estimate, pseudo_data, thinned_estimate
+from uhebo.estimate.consistent import (
+    BLOCK_SIZE,
+    consistent_estimate,
+    default_block_size,
+    pseudo_data,
+    thinned_estimate,
+)
 from uhebo.estimate.estimator import Estimator, Failure, Fit, kept_theta
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
@@ -47,6 +53,7 @@ __all__ = [
     "Scaling",
     "a_gp_ucb_scaling",
     "consistent_estimate",
+    "default_block_size",
     "hmc_estimate",
     "kept_theta",
     "map_estimate",

@@ -28,10 +28,17 @@ from uhebo.gp.theta import Theta
 from uhebo.types import Array, Rng
 
 BLOCK_SIZE = 200
-TOLERANCE = 0.1
+WHOLE = 100
+"""Observations up to which the loss is taken in full; above, in blocks of `BLOCK_SIZE` pairs."""
+PSEUDO_TOLERANCE = 0.1
 """Nats a fit to pseudo-points may stop short of: another draw of the points changes their loss by many."""
 CHUNK = 512
 """Pseudo-points compared with all observed ones at a time, where a tree cannot be used."""
+
+
+def default_block_size(observations: int) -> int | None:
+    """`BLOCK_SIZE`, or None for the loss in full."""
+    return BLOCK_SIZE if observations > WHOLE else None
 
 
 def consistent_estimate(
@@ -42,7 +49,7 @@ def consistent_estimate(
     rng: Rng,
     warm: Theta | None = None,
     starts: int = FRESH_STARTS,
-    tolerance: float = TOLERANCE,
+    tolerance: float = PSEUDO_TOLERANCE,
     pseudo_points: int | None = None,
     block_size: int | None = None,
 ) -> Fit:

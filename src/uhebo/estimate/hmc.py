@@ -25,9 +25,9 @@ from uhebo.types import Array, Rng
 
 TARGET_ACCEPTANCE = 0.8
 GAIN = 2.0
-"""How far the first trajectories move the logarithm of the step size; it falls from there."""
+"""Change of the log step size by the first trajectories; it falls from there."""
 MAX_LEAPFROG = 16
-"""A trajectory has 1 to this many steps, drawn uniformly, so that no period of the posterior is resonated with."""
+"""Most steps of a trajectory; their number is drawn uniformly, which avoids resonance with the posterior."""
 
 
 @dataclass(frozen=True)

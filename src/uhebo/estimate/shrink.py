@@ -18,9 +18,11 @@ MaximiseUcb = Callable[[Posterior], Array]
 """Posterior -> the point (d,) that maximises its upper confidence bound."""
 
 KAPPA = 0.1
+"""Deviation, in standard deviations of y, that the UCB point of Wang & de Freitas must have."""
 GROWTH_PER_STEP = 2.0
 LARGEST_SCALING = 100.0
-GRID = 12
+FACTORS = 12
+"""Factors tried in a step of A-GP-UCB; twice as many by Wang & de Freitas."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def a_gp_ucb_scaling(
     """
     top = min(max(previous * GROWTH_PER_STEP, previous), LARGEST_SCALING)
     budget = reference_regret(t) - spent
-    for factor in np.geomspace(max(top, previous), previous, GRID):
+    for factor in np.geomspace(max(top, previous), previous, FACTORS):
         scaling = _at(base, float(factor), maximise_ucb)
         if 2.0 * beta * scaling.deviation <= budget:
             return scaling
@@ -61,7 +63,7 @@ def wang_de_freitas_scaling(base: Posterior, maximise_ucb: MaximiseUcb, *, kappa
 
     Not cumulative: each step starts from s = 1. If no scaling reaches κ the largest is taken.
     """
-    for factor in np.geomspace(1.0, LARGEST_SCALING, 2 * GRID):
+    for factor in np.geomspace(1.0, LARGEST_SCALING, 2 * FACTORS):
         scaling = _at(base, float(factor), maximise_ucb)
         if scaling.deviation >= kappa:
             break

@@ -13,11 +13,11 @@ from uhebo.gp.domain import Domain
 from uhebo.types import Array
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""A spread below this share of the largest |y| is rounding, not signal."""
+"""Share of the largest |y| below which a spread is rounding, not signal."""
 TINY = 1e-305
-"""A spread below this cannot be multiplied back without leaving the normal floating-point range."""
+"""Spread that could not be multiplied back without leaving the normal range of doubles."""
 FARTHEST = 1e100
-"""Inputs belong in the unit cube; beyond this their squared distances would overflow."""
+"""Largest input accepted. Inputs belong in the unit cube; squared distances of larger ones would overflow."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from uhebo.checks import choice
 from uhebo.gp.domain import Domain
 from uhebo.types import Array
 
-FARTHEST = 100.0
+LARGEST_EXPONENT = 100.0
 """Largest exponent: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in a
 Cholesky factorisation, which processors handle a hundred times slower."""
 
@@ -70,14 +70,14 @@ def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
 
 def _matern52(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
     """(1 + s + s²/3) e^{-s},  s = √(5 r2)."""
-    s = ((5.0 * r2) ** 0.5).clip(max=FARTHEST)
+    s = ((5.0 * r2) ** 0.5).clip(max=LARGEST_EXPONENT)
     return (1.0 + s * (1.0 + s / 3.0)) * exp(-s)
 
 
 def _matern52_and_slope(r2: Array) -> tuple[Array, Array]:
     """slope = -5/6 (1 + s) e^{-s}."""
     r2 *= 5.0
-    np.minimum(r2, FARTHEST**2, out=r2)
+    np.minimum(r2, LARGEST_EXPONENT**2, out=r2)
     s = np.sqrt(r2)
     decay = np.exp(-s)
     r2 *= 1.0 / 3.0
@@ -91,7 +91,7 @@ def _matern52_and_slope(r2: Array) -> tuple[Array, Array]:
 
 def _matern32(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
     """(1 + s) e^{-s},  s = √(3 r2)."""
-    s = ((3.0 * r2) ** 0.5).clip(max=FARTHEST)
+    s = ((3.0 * r2) ** 0.5).clip(max=LARGEST_EXPONENT)
     return (1.0 + s) * exp(-s)
 
 
@@ -99,7 +99,7 @@ def _matern32_and_slope(r2: Array) -> tuple[Array, Array]:
     """slope = -3/2 e^{-s}."""
     r2 *= 3.0
     s = np.sqrt(r2, out=r2)
-    np.minimum(s, FARTHEST, out=s)
+    np.minimum(s, LARGEST_EXPONENT, out=s)
     decay = np.exp(-s)
     s += 1.0
     s *= decay
@@ -109,13 +109,13 @@ def _matern32_and_slope(r2: Array) -> tuple[Array, Array]:
 
 def _squared_exponential(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
     """e^{-r2/2}."""
-    return exp(-(0.5 * r2).clip(max=FARTHEST))
+    return exp(-(0.5 * r2).clip(max=LARGEST_EXPONENT))
 
 
 def _squared_exponential_and_slope(r2: Array) -> tuple[Array, Array]:
     """slope = -1/2 e^{-r2/2}."""
     r2 *= -0.5
-    np.maximum(r2, -FARTHEST, out=r2)
+    np.maximum(r2, -LARGEST_EXPONENT, out=r2)
     value = np.exp(r2, out=r2)
     return value, -0.5 * value
 

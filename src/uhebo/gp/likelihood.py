@@ -21,11 +21,12 @@ from scipy.linalg import lapack
 from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import Kernel, named_kernel, squared_distance
 from uhebo.gp.priors import Prior
-from uhebo.numerics.linalg import inverse_from_factor
 from uhebo.types import Array
 
 BATCH_SIZE = 64
+"""Points up to which all thetas go through each NumPy call together."""
 STRIP = 100
+"""Rows of the matrix that stay in cache."""
 
 
 class LogMarginalLikelihood:
@@ -212,15 +213,3 @@ def _factor_solve_invert(matrix: Array, y: Array, alpha: Array, pivots: Array) -
     pivots[:] = factor.diagonal()
     alpha[:] = lapack.dpotrs(factor, y, lower=0)[0]
     return bool(lapack.dpotri(factor, lower=0, overwrite_c=1)[1] == 0)
-
-
-def leave_one_out(factor: Array, y: Array, alpha: Array) -> tuple[Array, Array, Array]:
-    """Mean, variance and log density of each y_i predicted from the others, in closed form.
-
-    mean_i = y_i - α_i / (K⁻¹)_ii,  variance_i = 1 / (K⁻¹)_ii   (Rasmussen & Williams 2006, eq. 5.12; noise included)
-    """
-    precision = np.diagonal(inverse_from_factor(factor))
-    variance = 1.0 / precision
-    residual = alpha * variance
-    density = -0.5 * (np.log(2 * math.pi * variance) + residual * residual * precision)
-    return y - residual, variance, density

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
-from uhebo.gp.likelihood import leave_one_out
 from uhebo.gp.theta import Theta
 from uhebo.numerics.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
 from uhebo.types import Array, Rng
@@ -108,8 +108,15 @@ class Posterior:
         return np.asarray(mean + rng.standard_normal((count, len(X))) @ factor.T)
 
     def leave_one_out(self) -> tuple[Array, Array, Array]:
-        """Mean, variance (noise included) and log density of each observation predicted from the others."""
-        return leave_one_out(self.factor, self.data.y, self.alpha)
+        """Mean, variance (noise included) and log density of each observation predicted from the others.
+
+        mean_i = y_i - α_i / (K⁻¹)_ii,  variance_i = 1 / (K⁻¹)_ii   (Rasmussen & Williams 2006, eq. 5.12)
+        """
+        precision = np.diagonal(self.inverse())
+        variance = 1.0 / precision
+        residual = self.alpha * variance
+        density = -0.5 * (np.log(2 * math.pi * variance) + residual * residual * precision)
+        return self.data.y - residual, variance, density
 
     def inverse(self) -> Array:
         """(K + s2 I)⁻¹."""

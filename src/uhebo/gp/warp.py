@@ -18,9 +18,9 @@ import numpy as np
 from uhebo.gp.data import Data
 from uhebo.types import Array
 
-FEWEST = 5
+FEWEST_VALUES = 5
 """Values below which the parameter would be guesswork and nothing is warped."""
-GRID = np.linspace(-2.0, 4.0, 25)
+PARAMETERS = np.linspace(-2.0, 4.0, 25)
 """Parameters tried; 1 leaves the values as they are, and 2 - λ does to negative values what λ does to the others."""
 
 
@@ -40,7 +40,7 @@ class Warp:
     @classmethod
     def fit(cls, y: Array) -> Warp:
         """The warp of the largest likelihood for these standardised targets; the identity where there is no choice."""
-        if len(y) < FEWEST or not y.any():
+        if len(y) < FEWEST_VALUES or not y.any():
             return cls.identity
         return cls(best_parameter(y), float(y.min()), float(y.max()))
 
@@ -102,12 +102,12 @@ def log_likelihood(y: Array, parameter: float) -> float:
 
 def best_parameter(y: Array) -> float:
     """λ of the largest likelihood: the best of a grid, then the top of the parabola through it and its neighbours."""
-    values = np.array([log_likelihood(y, parameter) for parameter in GRID])
-    best = int(np.clip(np.argmax(values), 1, len(GRID) - 2))
+    values = np.array([log_likelihood(y, parameter) for parameter in PARAMETERS])
+    best = int(np.clip(np.argmax(values), 1, len(PARAMETERS) - 2))
     left, middle, right = values[best - 1 : best + 2]
     curvature = left - 2.0 * middle + right
     shift = 0.5 * (left - right) / curvature if curvature < 0.0 else 0.0
-    return float(GRID[best] + np.clip(shift, -1.0, 1.0) * (GRID[1] - GRID[0]))
+    return float(PARAMETERS[best] + np.clip(shift, -1.0, 1.0) * (PARAMETERS[1] - PARAMETERS[0]))
 
 
 def warped(data: Data, warp: Warp | None = None) -> Data:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.acquire import Known, distance_to_nearest, first_free, is_free, line_points
+from uhebo.acquire import Explored, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate.model import Model
 from uhebo.gp import Posterior
 from uhebo.methods.step import Proposal, Step, fit_record
@@ -68,7 +68,7 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     centre = best_observed(fit.posterior)
     explore = gap(step, centre) if turn == "gap" else line(step, centre)
     # The lines of a discrete space may hold nothing new.
-    return explore if is_free(explore.x[None], step.known())[0] else step.model_from(fit)
+    return explore if is_free(explore.x[None], step.explored())[0] else step.model_from(fit)
 
 
 def is_stuck(y: Array, patience: int) -> bool:
@@ -92,11 +92,11 @@ def best_observed(posterior: Posterior) -> Array:
 
 def gap(step: Step, centre: Array) -> Proposal:
     """The place on the lines through `centre` that is farthest from every point evaluated or under way."""
-    space, known, pending = step.history.space, step.known(), step.pending
+    space, explored, pending = step.history.space, step.explored(), step.pending
     points = line_points(space, centre, step.rng("maximise"))
 
     def farthest(occupied: Array) -> Array:
-        return first_free(points, distance_to_nearest(space, points, occupied), known)
+        return first_free(points, distance_to_nearest(space, points, occupied), explored)
 
     occupied = np.concatenate([step.history.data.X, pending.points])
     point = pending.in_turn(occupied, farthest, lambda occupied, point: np.concatenate([occupied, point[None]]))
@@ -108,8 +108,8 @@ def line(step: Step, centre: Array) -> Proposal:
     fit = step.fit("consistent")
     points = line_points(step.history.space, centre, step.rng("maximise"))
 
-    def highest(posteriors: tuple[Posterior, ...], known: Known) -> Array:
-        return first_free(points, step.surface(posteriors, "ucb", CURIOUS_BETA)(points), known)
+    def highest(posteriors: tuple[Posterior, ...], explored: Explored) -> Array:
+        return first_free(points, step.surface(posteriors, "ucb", CURIOUS_BETA)(points), explored)
 
-    point = step.pending.next_point(fit.posteriors, step.known(), highest)
+    point = step.pending.next_point(fit.posteriors, step.explored(), highest)
     return Proposal(point, {"role": "model", "move": "line", **fit_record(fit)})

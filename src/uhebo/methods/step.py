@@ -16,7 +16,7 @@ import numpy as np
 
 from uhebo.acquire import (
     AGAINST_THE_BEST,
-    Known,
+    Explored,
     Pending,
     Surface,
     maximise,
@@ -95,7 +95,7 @@ class Step:
 
     def random(self, **tags: Any) -> Proposal:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
-        return Proposal(random_point(self.known(), self.rng("point")), {"role": "random", **tags})
+        return Proposal(random_point(self.explored(), self.rng("point")), {"role": "random", **tags})
 
     def under(self, model: Model, acquisition: str) -> Step:
         """The step of a method with another model and acquisition; what the user chose stays."""
@@ -147,12 +147,12 @@ class Step:
         acquisition = self.acquisition if acquisition is None else acquisition
         ceiling = self._incumbent(posteriors) if acquisition in AGAINST_THE_BEST else math.inf
         choose = partial(self._maximise, acquisition, rng=self.rng("maximise"))
-        return self.pending.next_point(posteriors, self.known(), choose, ceiling)
+        return self.pending.next_point(posteriors, self.explored(), choose, ceiling)
 
-    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], known: Known, rng: Rng) -> Array:
+    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], explored: Explored, rng: Rng) -> Array:
         if acquisition == "thompson":
-            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], known, rng)
-        return maximise(self.surface(posteriors, acquisition), known, rng)
+            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], explored, rng)
+        return maximise(self.surface(posteriors, acquisition), explored, rng)
 
     def surface(
         self, posteriors: tuple[Posterior, ...], acquisition: str | None = None, beta: float | None = None
@@ -182,13 +182,13 @@ class Step:
         """Posterior -> UCB point, for the estimators that need to look ahead."""
         return lambda posterior: self.best_point((posterior,), "ucb")
 
-    def known(self) -> Known:
+    def explored(self) -> Explored:
         """What the maximiser needs to know of the search so far."""
         data = self.data
         leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
-        return Known(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
+        return Explored(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
 
 
 def fit_record(fit: Fit) -> dict[str, Any]:
