@@ -6,10 +6,12 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo test lint bench clean docs dist test-lowest fuzz soak lock audit
+.PHONY: help demo test reproduce lint bench clean docs dist test-lowest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
+	@echo "make reproduce  install, run the paper's experiments, write figures and claims to out/reproduction (hours; REPRODUCE=--quick:"
+	@echo "            minutes; REPRODUCE='fig2 --seeds 5'; stopped, it goes on where it was)"
 	@echo "make lint   ruff, mypy --strict, import layers, syntax and library of Python 3.10"
 	@echo "make test-lowest  the core tests with the lowest supported versions"
 	@echo "make fuzz   the fuzzers and the memory soak in full (an hour of CPU; FUZZ='--jobs 4' for more processes)"
@@ -17,7 +19,7 @@ help:
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
 	@echo "make audit  known vulnerabilities of the locked versions"
 	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
-	@echo "make dist   wheel and sdist in dist/, installed in an empty environment and tried"
+	@echo "make dist   wheels and sdists of uhebo and uhebo-experiments in dist/, installed in an empty environment and tried"
 	@echo "make bench  speed against BoTorch, scikit-learn and Optuna, and a small comparison of searches (installs PyTorch;"
 	@echo "            BENCH=--quick is shorter); the whole comparison is: uhebo bench peers"
 
@@ -43,6 +45,11 @@ $(VENV)/all: $(VENV)/torch
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
+
+# The data sets of the real problems come from the folder in UHEBO_DATA, else from OpenML. The records of the full run are in
+# the repository: `uhebo reproduce all --out results/reproduction` draws from them and runs nothing.
+reproduce: $(VENV)/installed
+	$(BIN)/uhebo reproduce $(REPRODUCE) --out out/reproduction
 
 test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 	$(BIN)/python -m pytest -q -n auto
@@ -98,13 +105,16 @@ docs: $(VENV)/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html, or with search: python3 -m http.server --directory site"
 
-# The wheel is what people get: it must work where nothing else of this folder is.
+# The wheels are what people get: uhebo must work alone and where nothing else of this folder is, the experiments with it.
 dist: $(VENV)/installed
 	rm -rf dist $(VENV)-dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist experiments
 	$(PYTHON) -m venv $(VENV)-dist
-	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
-	cd dist && ../$(VENV)-dist/bin/python ../tests/smoke.py
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/uhebo-*.whl
+	cd dist && ../$(VENV)-dist/bin/python ../tests/smoke.py alone
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/uhebo-*.whl)[plot]" dist/uhebo_experiments-*.whl
+	cd dist && ../$(VENV)-dist/bin/python ../tests/smoke.py experiments
 
 # Needs PostgreSQL's programs (apt-get install postgresql); everything stays on the loopback interface.
 soak: $(VENV)/installed

@@ -26,9 +26,9 @@ from uhebo_experiments.benchmarks.ablation import (
     mark,
     run,
 )
-from uhebo_experiments.ranking import FLOOR
+from uhebo_experiments.peers.ranking import FLOOR
+from uhebo_experiments.problems.sets import REPORTING, TUNING
 from uhebo_experiments.runner import compute
-from uhebo_experiments.sets import REPORTING, TUNING
 from uhebo_experiments.table import RUNS, Table
 
 RESULTS = Path(__file__).parents[1] / "results"

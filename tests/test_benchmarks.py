@@ -1,10 +1,13 @@
-"""How the benchmarks measure, where that is easily got wrong; what they measure is theirs to say."""
+"""How the benchmarks measure, where that is easily got wrong, and that the tables of the pages follow from records."""
 
 from __future__ import annotations
 
 from tests.conftest import require
+from tests.pages import ROOT
 from uhebo.types import Array
+from uhebo_experiments.benchmarks import choose, compare
 from uhebo_experiments.benchmarks.suggest import measured, repeats
+from uhebo_experiments.table import RUNS, Table
 
 
 def test_a_suggestion_is_a_mean_without_the_cold_one_and_on_one_thread_from_the_first_library_on() -> None:
@@ -30,3 +33,11 @@ def test_ours_is_asked_often_enough_to_fit() -> None:
     """Theta is kept for up to six suggestions with 1,000 observations, pending ones or not."""
     assert repeats("uhebo map + LogEI, 20 pending", 1000) == repeats("uhebo auto (default)", 1000) == 15
     assert repeats("BoTorch LogEI", 1000) == 3
+
+
+def test_the_committed_tables_follow_from_the_committed_records() -> None:
+    results = ROOT / "results"
+    runs, peaks = Table(results / "reproduction" / RUNS), Table(results / "peaks" / RUNS)
+    made = choose.tables(choose.read_runs(runs)) | compare.tables(runs, peaks, results / "peers-earlier.csv")
+    committed = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "tables").iterdir()}
+    assert made == committed

@@ -31,16 +31,16 @@ DOCS = ROOT / "docs"
 ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "tests/test_readme.py and tests/test_cli_story.py"}
 """Pages whose code is run by tests that also look at what comes out."""
 OPTIONAL = {
-    "bayes_opt": "pip install 'uhebo[peers]'",
+    "bayes_opt": "pip install 'uhebo-experiments[peers]'",
     "botorch": "pip install torch==2.13.0, then 'uhebo[botorch]'",
     "dask": "pip install 'uhebo[dask]'",
-    "pandas": "pip install 'uhebo[experiments]'",
+    "pandas": "pip install uhebo-experiments",
     "ray": "pip install 'uhebo[ray]'",
-    "skopt": "pip install 'uhebo[peers]'",
-    "smac": "pip install 'uhebo[peers]'",
-    "sklearn": "pip install 'uhebo[experiments]'",
+    "skopt": "pip install 'uhebo-experiments[peers]'",
+    "smac": "pip install 'uhebo-experiments[peers]'",
+    "sklearn": "pip install uhebo-experiments",
     "torch": "pip install torch==2.13.0",
-    "xgboost": "pip install 'uhebo[experiments]'",
+    "xgboost": "pip install uhebo-experiments",
 }
 MADE_UP_URL = "postgresql+psycopg://tuner:secret@db.example.org/tuning"
 

@@ -16,15 +16,15 @@ from tests.conftest import require
 from uhebo.errors import InvalidInputError
 from uhebo_experiments import problem, problem_names
 from uhebo_experiments.cells import Cell
-from uhebo_experiments.classics import FAMILIES
-from uhebo_experiments.learning import DIVERGED, _scored
-from uhebo_experiments.peer_report import MODULES, compare_peers, installed, positive_sizes
-from uhebo_experiments.peer_runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
-from uhebo_experiments.peers import OTHERS, PEERS, make_peer
-from uhebo_experiments.ranking import OURS, Board, clock_rows, holm, part_rows, rank_rows, regret_rows
-from uhebo_experiments.relaxed import Params, Relaxed, Space
+from uhebo_experiments.peers.libraries import OTHERS, PEERS, make_peer
+from uhebo_experiments.peers.ranking import OURS, Board, clock_rows, holm, part_rows, rank_rows, regret_rows
+from uhebo_experiments.peers.relaxed import Params, Relaxed, Space
+from uhebo_experiments.peers.report import MODULES, compare_peers, installed, positive_sizes
+from uhebo_experiments.peers.runs import ClockCell, PeerCell, initial_design, run_clock, run_peer
+from uhebo_experiments.problems.classics import FAMILIES
+from uhebo_experiments.problems.learning import DIVERGED, _scored
+from uhebo_experiments.problems.sets import REPORTING, SETS, TUNING, problem_set
 from uhebo_experiments.runner import run_cell
-from uhebo_experiments.sets import REPORTING, SETS, TUNING, problem_set
 from uhebo_experiments.table import RUNS, Record, Table
 
 MIXED: dict[str, BaseDistribution] = {
@@ -140,7 +140,7 @@ def test_seconds_are_taken_at_a_size() -> None:
 
 
 def test_a_slow_library_is_asked_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uhebo_experiments.peer_runs.ENOUGH_S", 0.0)
+    monkeypatch.setattr("uhebo_experiments.peers.runs.ENOUGH_S", 0.0)
     (record,) = run_clock(ClockCell("random", 12))
     assert np.array(record["each"]).shape == (4, 3)
     (ours,) = run_clock(ClockCell("uhebo", 20))
@@ -237,7 +237,7 @@ def test_the_best_score_seen_is_not_endlessly_good() -> None:
 
 def test_a_library_that_has_become_slow_is_timed_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SETS, "one", ("camel",))
-    monkeypatch.setattr("uhebo_experiments.peer_report.SLOW_S", 0.0)
+    monkeypatch.setattr("uhebo_experiments.peers.report.SLOW_S", 0.0)
     page = compare_peers(
         "one", (OURS, "random"), seeds=1, budget=1, sizes=(5, 6), jobs=1, folder=tmp_path, progress=False
     )

@@ -11,8 +11,8 @@ from scipy.stats import qmc
 import uhebo
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.space import SearchSpace
-from uhebo_experiments import PROBLEMS, Problem, problem, real
-from uhebo_experiments.problems import Path
+from uhebo_experiments.problems import PROBLEMS, Problem, problem, real
+from uhebo_experiments.problems.synthetic import Path
 
 SYNTHETIC = ["branin", "hartmann3", "deceptive", "h1", "h1-100", "h1-outside", "deceptive-3d", "gp-2d-0.2", "gp-3d-0.3"]
 REAL = ["lr-vehicle", "xgboost-australian", "xgboost-kc1", "rf-wilt"]

@@ -26,7 +26,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, EXPERIMENTS = (
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")) for folder in (".", "experiments")
+)
 
 
 def build(folder: Path, kind: str, out: Path, **environment: str) -> Path:
@@ -56,29 +58,45 @@ def git(folder: Path, *args: str) -> None:
 
 
 def test_without_git_the_version_is_the_fallback(copy: Path, tmp_path: Path) -> None:
-    wheel = build(copy, "wheel", tmp_path / "out", GIT_CEILING_DIRECTORIES=str(tmp_path))
-    assert wheel.name == f"uhebo-{_version.FALLBACK}-py3-none-any.whl"
+    for folder, name in ((copy, "uhebo"), (copy / "experiments", "uhebo_experiments")):
+        wheel = build(folder, "wheel", tmp_path / "out" / name, GIT_CEILING_DIRECTORIES=str(tmp_path))
+        assert wheel.name == f"{name}-{_version.FALLBACK}-py3-none-any.whl"
 
 
-def test_the_version_is_the_tag_and_the_packages_have_what_they_need(copy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("where", "name", "extra"),
+    [
+        (".", "uhebo", {"uhebo/py.typed", "uhebo/report/page.css", "uhebo/report/page.js"}),
+        ("experiments", "uhebo_experiments", {"uhebo_experiments/py.typed"}),
+    ],
+)
+def test_the_version_is_the_tag_and_the_packages_have_what_they_need(
+    copy: Path, tmp_path: Path, where: str, name: str, extra: set[str]
+) -> None:
     git(copy, "init", "--quiet")
     git(copy, "add", ".")
     git(copy, "commit", "--quiet", "-m", "all")
     git(copy, "tag", "v1.2.3")
-    archive = build(copy, "sdist", tmp_path / "sdist")
-    assert archive.name == "uhebo-1.2.3.tar.gz"
+    archive = build(copy / where, "sdist", tmp_path / "sdist")
+    assert archive.name == f"{name}-1.2.3.tar.gz"
     with tarfile.open(archive) as file:
         file.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / f"{name}-1.2.3"
+    # Tests read what only the repository has.
+    assert {path.name for path in unpacked.iterdir()} <= {
+        "src", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "PKG-INFO", "pyproject.toml", ".gitignore"
+    }  # fmt: skip
     # From the sdist, which has no git, and still the same version.
-    wheel = build(tmp_path / "uhebo-1.2.3", "wheel", tmp_path / "wheel", GIT_CEILING_DIRECTORIES=str(tmp_path))
-    assert wheel.name == "uhebo-1.2.3-py3-none-any.whl"
+    wheel = build(unpacked, "wheel", tmp_path / "wheel", GIT_CEILING_DIRECTORIES=str(tmp_path))
+    assert wheel.name == f"{name}-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
-        metadata = file.read("uhebo-1.2.3.dist-info/METADATA").decode()
-    expected = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "uhebo").rglob("*.py")}
-    expected |= {"uhebo/py.typed", "uhebo/report/page.css", "uhebo/report/page.js"}
-    assert {name for name in names if not name.startswith("uhebo-1.2.3.dist-info/")} == expected
-    assert "uhebo-1.2.3.dist-info/entry_points.txt" in names
+        metadata = file.read(f"{name}-1.2.3.dist-info/METADATA").decode()
+    source = ROOT / where / "src"
+    expected = {path.relative_to(source).as_posix() for path in (source / name).rglob("*.py")}
+    assert {each for each in names if not each.startswith(f"{name}-1.2.3.dist-info/")} == expected | extra
+    assert f"{name}-1.2.3.dist-info/entry_points.txt" in names
+    assert f"{name}-1.2.3.dist-info/licenses/LICENSE" in names
     assert "Requires-Python: >=3.10" in metadata
 
 
@@ -101,7 +119,12 @@ def test_the_version_of_this_installation() -> None:
     except importlib.metadata.PackageNotFoundError:
         expected = _version.FALLBACK
     assert uhebo.__version__ == expected
-    assert PROJECT["tool"]["hatch"]["version"]["fallback-version"] == _version.FALLBACK
+    for project in (PROJECT, EXPERIMENTS):
+        assert project["tool"]["hatch"]["version"]["fallback-version"] == _version.FALLBACK
+
+
+def test_both_packages_have_the_same_licence() -> None:
+    assert (ROOT / "experiments" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_without_an_installation_the_version_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,13 @@ from tests.browser import chromium
 from uhebo.cli.app import app
 from uhebo.errors import InvalidInputError
 from uhebo.types import Array
-from uhebo_experiments import plan
 from uhebo_experiments.cells import Cell
-from uhebo_experiments.claims import compared, judge, judge_most, rate_claim, surrogate_claim, time_claim
-from uhebo_experiments.curves import curves
 from uhebo_experiments.paired import compare
-from uhebo_experiments.reproduce import TARGETS, Reproduction, sized
-from uhebo_experiments.summary import write_summary
+from uhebo_experiments.reproduce import plan
+from uhebo_experiments.reproduce.claims import compared, judge, judge_most, rate_claim, surrogate_claim, time_claim
+from uhebo_experiments.reproduce.curves import curves
+from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, sized
+from uhebo_experiments.reproduce.summary import write_summary
 from uhebo_experiments.table import RUNS
 
 SEEDS = 20

@@ -29,9 +29,9 @@ def pinned(name: str) -> dict[str, list[Requirement]]:
     return found
 
 
-def project() -> dict[str, list[Requirement]]:
+def project(folder: str = ".") -> dict[str, list[Requirement]]:
     """Extra ("" for none) -> what it needs."""
-    table = _toml().loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table = _toml().loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = {"": table["dependencies"], **table["optional-dependencies"]}
     return {extra: [Requirement(text) for text in texts] for extra, texts in groups.items()}
 
@@ -42,10 +42,13 @@ def test_every_line_is_one_exact_version(name: str) -> None:
         assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*==[\w.+!]+( ; .+)?", line), line  # no URL, no option, no range
 
 
-@pytest.mark.parametrize("extra", [extra for extra in project() if extra != "all"])
-def test_the_lock_has_every_package_within_its_range(extra: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "extra"),
+    [(folder, extra) for folder in (".", "experiments") for extra in project(folder) if extra != "all"],
+)
+def test_the_lock_has_every_package_within_its_range(folder: str, extra: str) -> None:
     locked = pinned("ci.txt")
-    for needed in project()[extra]:
+    for needed in project(folder)[extra]:
         name = canonicalize_name(needed.name)
         if name in APART or (needed.marker is not None and name not in locked):
             continue

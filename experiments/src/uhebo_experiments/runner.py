@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 import optuna
 
-from uhebo.errors import UheboError
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
 from uhebo.optuna_.trial_log import ATTRIBUTE
-from uhebo_experiments import problem
 from uhebo_experiments.cells import Cell
+from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record, Table, Task
 
 AnyTask = TypeVar("AnyTask", bound=Task)
@@ -107,10 +106,8 @@ def _computed(
     jobs: int,
 ) -> Iterator[tuple[AnyTask, list[Record]]]:
     """Cells as they finish, in any order."""
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        raise UheboError("running experiments needs joblib: pip install uhebo-experiments") from error
+    from joblib import Parallel, delayed
+
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_labelled)(cell, work, given(cell)) for cell in cells
     )

@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from uhebo.report.files import optional
-from uhebo_experiments.curves import Curves
-
 # Okabe & Ito (2008), which colour-blind readers can tell apart; the dashes say the same without colour.
 LOOK: dict[str, tuple[str, str, Any]] = {
     "uhe": ("UHE-BO", "#0072B2", "-"),
@@ -36,7 +33,6 @@ TITLES = {
     "xgboost-kc1": "XGBoost, KC1",
     "rf-wilt": "Forest, Wilt",
 }
-NARROW = 8.0
 PARAMETERS: dict[str, Any] = {
     "font.size": 8,
     "axes.titlesize": 9,
@@ -58,14 +54,14 @@ PARAMETERS: dict[str, Any] = {
 @contextmanager
 def pyplot() -> Iterator[Any]:
     """Matplotlib in the style of all figures, without a screen; the user's own settings are left as they were."""
-    mpl = optional("matplotlib", "experiments")
-    backend = optional("matplotlib.backends.backend_agg", "experiments")
-    figures: Any = optional("matplotlib.figure", "experiments")
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     def figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, Any]:
         """A figure without pyplot's global state, and its axes."""
-        made = figures.Figure(figsize=(width, height), layout="constrained")
-        backend.FigureCanvasAgg(made)
+        made = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(made)
         return made, made.subplots(rows, columns, squeeze=False, **options)
 
     with mpl.rc_context(PARAMETERS):
@@ -83,19 +79,3 @@ def save(figure: Any, folder: Path, name: str) -> Path:
 def png_inches(path: Path) -> float:
     """Width of a saved figure in print: the first field of a PNG's header is its width in pixels."""
     return float(int.from_bytes(path.read_bytes()[16:20], "big") / PARAMETERS["savefig.dpi"])
-
-
-def fitting_scale(axes: Any, values: Any) -> None:
-    """A logarithmic axis, unless the values span so little of one that its ticks would be unreadable."""
-    positive = values[values > 0]
-    wide = len(positive) > 0 and positive.max() / positive.min() > NARROW
-    axes.set_yscale("log" if wide else "linear")
-
-
-def draw_curve(axes: Any, method: str, curve: Curves, floor: float) -> None:
-    """Mean ± 1 s.e. on a logarithmic axis; what is below `floor` is drawn at it."""
-    label, colour, dash = LOOK[method]
-    mean, error = curve.mean(), curve.error()
-    t = range(len(mean))
-    axes.plot(t, mean.clip(floor), color=colour, ls=dash, label=label, zorder=3 if method == "uhe" else 2)
-    axes.fill_between(t, (mean - error).clip(floor), (mean + error).clip(floor), color=colour, alpha=0.15, lw=0)

@@ -33,14 +33,14 @@ from uhebo.methods.auto import RECIPE, Recipe, auto
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import heading, table, versions
 from uhebo_experiments.paired import compare
-from uhebo_experiments.peer_runs import drive
-from uhebo_experiments.peers import OptunaPeer, our_sampler
-from uhebo_experiments.ranking import FLOOR, LEVEL
+from uhebo_experiments.peers.libraries import OptunaPeer, our_sampler
+from uhebo_experiments.peers.ranking import FLOOR, LEVEL
+from uhebo_experiments.peers.runs import drive
+from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.sets import FIDELITIES, TUNING
 from uhebo_experiments.runner import compute
-from uhebo_experiments.sets import FIDELITIES, TUNING
 from uhebo_experiments.table import RUNS, Record, Table
 
 GROUPS = {

@@ -17,9 +17,9 @@ import optuna
 
 import uhebo
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import heading, table
-from uhebo_experiments.problems import Problem
+from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.synthetic import Problem
 
 PROBLEMS = ("branin", "hartmann3")
 DEVIATIONS = 1.96

@@ -21,9 +21,9 @@ from scipy.stats import wilcoxon
 
 from uhebo.errors import UheboError
 from uhebo.methods import METHODS
-from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import table
-from uhebo_experiments.plan import H1_READINGS
+from uhebo_experiments.problems import problem
+from uhebo_experiments.reproduce.plan import H1_READINGS
 from uhebo_experiments.table import RUNS, Record, Table
 
 LEAST_SEEDS = 10

@@ -1,9 +1,9 @@
 """The tables of the page "Comparison": other libraries beside ours, from records.
 
     python -m uhebo_experiments.benchmarks.compare [--results results/reproduction] [--peaks results/peaks]
-        [--out docs/tables]
+        [--earlier results/peers-earlier.csv] [--out docs/tables]
 
-`benchmarks/records/peers.csv` has one line for each run of another library: final simple regret after the initial
+`results/peers-earlier.csv` has one line for each run of another library: final simple regret after the initial
 design and a number of evaluations, and the median CPU seconds of an evaluation (ask and tell). The page says how they
 were made; the program that made them is not here, so they can be read again but not run again. Our own rows come from
 the cells of the experiments, read off at the same number of evaluations, and that of the default from the records of
@@ -25,7 +25,6 @@ from uhebo_experiments.benchmarks.choose import LEAST_SEEDS, label, optimum
 from uhebo_experiments.benchmarks.common import table
 from uhebo_experiments.table import RUNS, Table
 
-PEERS = Path(__file__).parent / "records" / "peers.csv"
 PAPER = ("branin", "hartmann3", "deceptive", "h1")
 EVALUATIONS = 50
 DEFAULT = "auto"
@@ -49,7 +48,7 @@ Losses = Mapping[tuple[str, str], Sequence[float]]
 """(library or method, problem) -> final regrets."""
 
 
-def read_peers(path: Path = PEERS) -> tuple[dict[tuple[str, str], list[float]], dict[str, list[float]]]:
+def read_peers(path: Path) -> tuple[dict[tuple[str, str], list[float]], dict[str, list[float]]]:
     """Regrets, and median seconds of each run by library."""
     losses: dict[tuple[str, str], list[float]] = defaultdict(list)
     seconds: dict[str, list[float]] = defaultdict(list)
@@ -105,9 +104,9 @@ def rows(names: Mapping[str, str], losses: Losses, problems: Sequence[str]) -> l
     return [row for row in found if any(cell != "–" for cell in row[1:])]
 
 
-def tables(runs: Table, peaks: Table) -> dict[str, str]:
+def tables(runs: Table, peaks: Table, earlier: Path) -> dict[str, str]:
     """Name of the file -> Markdown."""
-    peers, seconds = read_peers()
+    peers, seconds = read_peers(earlier)
     ours = {**read_ours(runs), **read_default(peaks)}
     mine = rows({method: f"**uhebo** `{method}`" for method in OURS}, ours, PAPER)
     return {
@@ -123,10 +122,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results/reproduction"))
     parser.add_argument("--peaks", type=Path, default=Path("results/peaks"))
+    parser.add_argument("--earlier", type=Path, default=Path("results/peers-earlier.csv"))
     parser.add_argument("--out", type=Path, default=Path("docs/tables"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(Table(given.results / RUNS), Table(given.peaks / RUNS)).items():
+    for name, text in tables(Table(given.results / RUNS), Table(given.peaks / RUNS), given.earlier).items():
         (given.out / name).write_text(text, encoding="utf-8")
         print(f"{given.out / name}\n\n{text}")
 

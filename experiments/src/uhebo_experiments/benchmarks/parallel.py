@@ -22,9 +22,9 @@ import uhebo
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo.space import as_distributions
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import heading, table
-from uhebo_experiments.sets import TUNING
+from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.sets import TUNING
 
 FLOOR = 1e-3
 """Of the simple regret of random search: below it both have found the optimum."""

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from uhebo_experiments.benchmarks.common import heading, table
-from uhebo_experiments.peer_runs import PeerCell, run_peer
-from uhebo_experiments.ranking import Board
+from uhebo_experiments.peers.ranking import Board
+from uhebo_experiments.peers.runs import PeerCell, run_peer
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Table
 

@@ -19,15 +19,15 @@ from scipy.stats import rankdata
 
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import heading, table
-from uhebo_experiments.peer_runs import PeerCell, run_peer
-from uhebo_experiments.peers import PEERS
-from uhebo_experiments.ranking import OURS, Board
+from uhebo_experiments.peers.libraries import PEERS
+from uhebo_experiments.peers.ranking import OURS, Board
+from uhebo_experiments.peers.runs import PeerCell, run_peer
+from uhebo_experiments.problems.sets import REPORTING
 from uhebo_experiments.runner import compute
-from uhebo_experiments.sets import REPORTING
 from uhebo_experiments.table import RUNS, Table
 
 SEEN_BEFORE = ("hartmann6", "levy-4d", "ackley-5d")
-"""In benchmarks/records/peers.csv, which is older than the choice."""
+"""In results/peers-earlier.csv, which is older than the choice."""
 
 
 class OnePool(Board):

@@ -17,8 +17,8 @@ import optuna
 
 import uhebo
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.benchmarks.common import heading, table
+from uhebo_experiments.problems import problem
 
 LENGTHSCALE, NOISE, INITIAL = 0.2, 0.05, 6
 

@@ -19,7 +19,7 @@ def bench(
     sizes: Annotated[str, typer.Option(help="Numbers of points at which suggestions are timed.")] = (
         "20,50,100,200,500,1000,2000"
     ),
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     out: Annotated[Path, typer.Option(help="Folder for records, figure and tables.")] = Path("peers"),
 ) -> None:
     """Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.
@@ -31,17 +31,17 @@ def bench(
       $ uhebo bench peers --set tuning --libraries uhebo,random --seeds 1 --budget 1 --sizes 20
     """
     from uhebo.errors import InvalidInputError
-    from uhebo_experiments.peer_report import compare_peers, installed, positive_sizes
-    from uhebo_experiments.peers import PEERS
+    from uhebo_experiments.peers.libraries import PEERS
+    from uhebo_experiments.peers.report import compare_peers, installed, positive_sizes
 
     if what != "peers":
         raise InvalidInputError(f"unknown comparison {what!r}; there is `uhebo bench peers`")
     if jobs == 0 or jobs < -1:
-        raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one a core")
+        raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one per core")
     chosen = installed() if libraries is None else tuple(name.strip() for name in libraries.split(","))
     missing = [name for name in PEERS if name not in chosen]
     if libraries is None and missing:
-        say(f"left out, because not installed (pip install 'uhebo[peers]'): {', '.join(missing)}")
+        say(f"left out, because not installed (pip install 'uhebo-experiments[peers]'): {', '.join(missing)}")
     page = compare_peers(
         problems, chosen, seeds=seeds, budget=budget, sizes=positive_sizes(sizes), jobs=jobs, folder=out
     )

@@ -15,8 +15,8 @@ def problems(as_json: options.AsJson = False) -> None:
     Example:
       $ uhebo problems
     """
-    from uhebo_experiments import problem, problem_names
-    from uhebo_experiments.classics import FAMILIES
+    from uhebo_experiments.problems import problem, problem_names
+    from uhebo_experiments.problems.classics import FAMILIES
 
     found = [problem(name) for name in problem_names()]
     if as_json:

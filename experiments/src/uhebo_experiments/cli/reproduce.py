@@ -16,7 +16,7 @@ def reproduce(
     budget: Annotated[
         int | None, typer.Option(help="Iterations after the initial design, synthetic problems (100).")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for records, figures and the page.")] = Path("reproduction"),
 ) -> None:
@@ -30,13 +30,13 @@ def reproduce(
       $ uhebo reproduce fig1 --quick --out paper
     """
     from uhebo.errors import InvalidInputError
-    from uhebo_experiments.reproduce import TARGETS, Reproduction, sized
-    from uhebo_experiments.summary import write_summary
+    from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, sized
+    from uhebo_experiments.reproduce.summary import write_summary
 
     if target not in TARGETS:
         raise InvalidInputError(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
     if jobs == 0 or jobs < -1:
-        raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one a core")
+        raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one per core")
     reproduction = Reproduction(out, sized(quick=quick, seeds=seeds, budget=budget), jobs)
     if target not in ("claims", "all"):
         say(f"wrote {reproduction.draw(target)} and its PDF")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.cells import Cell
+from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record
 
 Results = Mapping[Cell, list[Record]]

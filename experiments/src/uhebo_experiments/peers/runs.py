@@ -17,12 +17,12 @@ from uhebo._version import __version__
 from uhebo.errors import UheboError
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
-from uhebo_experiments import problem
-from uhebo_experiments.peers import OUR_METHODS, PACKAGES, Peer, make_peer
-from uhebo_experiments.problems import Problem
-from uhebo_experiments.relaxed import Params, Relaxed
+from uhebo_experiments.peers.libraries import OUR_METHODS, PACKAGES, Peer, make_peer
+from uhebo_experiments.peers.relaxed import Params, Relaxed
+from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.sets import FIDELITIES
+from uhebo_experiments.problems.synthetic import Problem
 from uhebo_experiments.runner import NOISE_STREAM
-from uhebo_experiments.sets import FIDELITIES
 from uhebo_experiments.table import Record
 
 MANY_POINTS = 1000

@@ -1,7 +1,7 @@
 """Classic test functions, negated so that they are maximised; formulas as in Jamil & Yang (2013).
 
 Each is a function of rows in the units of its box. Used for the comparison with other libraries; the paper's own four
-are in `uhebo_experiments.problems`.
+are in `uhebo_experiments.problems.synthetic`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo.types import Array
-from uhebo_experiments.problems import HARTMANN_ALPHA, Problem, Rows, box
+from uhebo_experiments.problems.synthetic import HARTMANN_ALPHA, Problem, Rows, box
 
 HARTMANN6_A = np.array(
     [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]

@@ -11,20 +11,22 @@ import numpy as np
 
 from uhebo.methods.theory import regret_bound_shape
 from uhebo.types import Array
-from uhebo_experiments.curves import Curves
-from uhebo_experiments.plan import REAL
-from uhebo_experiments.style import LOOK, TITLES, draw_curve, fitting_scale, pyplot, save
+from uhebo_experiments.reproduce.curves import Curves
+from uhebo_experiments.reproduce.plan import REAL
+from uhebo_experiments.style import LOOK, TITLES, pyplot, save
 
 Regrets = Mapping[tuple[str, str], Curves]
 Errors = Mapping[tuple[str, str], Array]
 LOWEST = 1e-8
 """Regret below this is drawn at it."""
+NARROW = 8.0
+"""Ratio of the largest to the smallest value below which an axis is linear."""
 
 
 def regret_panels(
     regrets: Regrets, rows: Sequence[Sequence[str]], methods: Sequence[str], notes: Mapping[str, str], folder: Path
 ) -> Path:
-    """Figure 2: simple regret of every method, a panel a problem."""
+    """Figure 2: simple regret of every method, one panel per problem."""
     columns = max(len(row) for row in rows)
     with pyplot() as new_figure:
         figure, axes = new_figure(2.15 * columns, 2.0 * len(rows) + 0.4, len(rows), columns)
@@ -44,8 +46,8 @@ def _regret_panel(axis: Any, regrets: Regrets, name: str, methods: Sequence[str]
     positive = np.concatenate([regrets[name, m].mean() for m in present])
     floor = max(LOWEST, float(positive[positive > 0].min(initial=1.0)) / 2)
     for method in present:
-        draw_curve(axis, method, regrets[name, method], floor)
-    fitting_scale(axis, positive)
+        _draw_curve(axis, method, regrets[name, method], floor)
+    _fitting_scale(axis, positive)
     axis.set_xlim(0, regrets[name, present[0]].regret.shape[1] - 1)
     axis.set_xlabel("iteration t")
 
@@ -63,7 +65,7 @@ def error_panels(errors: Errors, checkpoints: Sequence[int], problems: Sequence[
             for method in methods:
                 _band(axis, checkpoints, errors[name, method], method)
             axis.set(title=TITLES[name], xlabel="iteration t", xlim=(min(checkpoints), max(checkpoints)))
-            fitting_scale(axis, np.concatenate([errors[name, method].mean(axis=0) for method in methods]))
+            _fitting_scale(axis, np.concatenate([errors[name, method].mean(axis=0) for method in methods]))
         axes[0][0].set_ylabel("mean squared error")
         _legend(figure, axes[0][0], len(methods))
         return save(figure, folder, "fig4")
@@ -144,7 +146,7 @@ def long_panel(regrets: Regrets, problem: str, dimension: int, folder: Path) -> 
         figure, axes = new_figure(4.2, 3.0)
         axis = axes[0][0]
         for (_, method), curve in regrets.items():
-            draw_curve(axis, method, curve, 1e-6)
+            _draw_curve(axis, method, curve, 1e-6)
         mean = regrets[problem, "uhe"].mean()
         steps = np.unique(np.geomspace(8, len(mean) - 1, 60).astype(int))
         bound = np.array([regret_bound_shape(float(t), dimension) for t in steps])
@@ -154,3 +156,19 @@ def long_panel(regrets: Regrets, problem: str, dimension: int, folder: Path) -> 
         axis.set_title("sample paths of a known GP in 2-D")
         axis.legend(loc="lower left")
         return save(figure, folder, "fig7")
+
+
+def _fitting_scale(axes: Any, values: Any) -> None:
+    """A logarithmic axis, unless the values span so little of one that its ticks would be unreadable."""
+    positive = values[values > 0]
+    wide = len(positive) > 0 and positive.max() / positive.min() > NARROW
+    axes.set_yscale("log" if wide else "linear")
+
+
+def _draw_curve(axes: Any, method: str, curve: Curves, floor: float) -> None:
+    """Mean ± 1 s.e. on a logarithmic axis; what is below `floor` is drawn at it."""
+    label, colour, dash = LOOK[method]
+    mean, error = curve.mean(), curve.error()
+    t = range(len(mean))
+    axes.plot(t, mean.clip(floor), color=colour, ls=dash, label=label, zorder=3 if method == "uhe" else 2)
+    axes.fill_between(t, (mean - error).clip(floor), (mean + error).clip(floor), color=colour, alpha=0.15, lw=0)

@@ -15,8 +15,8 @@ from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS
 from uhebo.gp import Data, named_prior
 from uhebo.space import SearchSpace
-from uhebo_experiments import problem
 from uhebo_experiments.cells import Cell
+from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record
 
 COMPARED = ("mle", "map", "consistent", "thinned", "hmc")

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.paired import FEWEST, compare
-from uhebo_experiments.peer_runs import ClockCell, PeerCell
-from uhebo_experiments.peers import GAUSSIAN_PROCESSES, OUR_METHODS
-from uhebo_experiments.sets import FIDELITIES
+from uhebo_experiments.peers.libraries import GAUSSIAN_PROCESSES, OUR_METHODS
+from uhebo_experiments.peers.runs import ClockCell, PeerCell
+from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.sets import FIDELITIES
 from uhebo_experiments.style import pyplot, save
 from uhebo_experiments.table import Record
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from uhebo.errors import InvalidInputError
 from uhebo_experiments.page import Page
-from uhebo_experiments.peer_runs import ENOUGH_S, MANY_POINTS, ClockCell, PeerCell, run_clock, run_peer
-from uhebo_experiments.peers import PEERS
-from uhebo_experiments.ranking import OURS, Board, clock_rows, draw_board, part_rows, rank_rows, regret_rows
+from uhebo_experiments.peers.libraries import PEERS
+from uhebo_experiments.peers.ranking import OURS, Board, clock_rows, draw_board, part_rows, rank_rows, regret_rows
+from uhebo_experiments.peers.runs import ENOUGH_S, MANY_POINTS, ClockCell, PeerCell, run_clock, run_peer
+from uhebo_experiments.problems.sets import problem_set
 from uhebo_experiments.runner import compute
-from uhebo_experiments.sets import problem_set
 from uhebo_experiments.style import png_inches
 from uhebo_experiments.table import RUNS, Record, Table, Task
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from uhebo.space import Categorical, Float, Int
-from uhebo_experiments.problems import Problem
+from uhebo_experiments.problems.synthetic import Problem
 
 FOLDS = 3
 SEED = 1

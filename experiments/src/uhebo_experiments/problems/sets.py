@@ -66,7 +66,7 @@ FROZEN = Choice(
 )
 """Chosen on `tuning` alone: the history of the repository has no result of `auto` on `reporting` before this. (On
 Hartmann6, which is in it, `auto` had been timed and the tolerance of fits set, and there were runs of other libraries
-on Hartmann6, Levy-4d and Ackley-5d, in benchmarks/records/peers.csv.)"""
+on Hartmann6, Levy-4d and Ackley-5d, in results/peers-earlier.csv.)"""
 
 
 def problem_set(name: str) -> tuple[str, ...]:

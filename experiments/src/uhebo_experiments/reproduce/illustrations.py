@@ -11,10 +11,10 @@ from scipy.integrate import trapezoid
 from uhebo.gp import Data, LogMarginalLikelihood
 from uhebo.space import SearchSpace
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.cells import Cell
+from uhebo_experiments.problems import problem
+from uhebo_experiments.reproduce.surrogate_error import beliefs, unit_grid
 from uhebo_experiments.style import LOOK, pyplot, save
-from uhebo_experiments.surrogate_error import beliefs, unit_grid
 from uhebo_experiments.table import Record
 
 LINE = "gp-1d-0.1"

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from uhebo.types import Array
-from uhebo_experiments.curves import Curves
 from uhebo_experiments.paired import FEWEST, Effect, compare, interval
-from uhebo_experiments.plan import METHODS, SYNTHETIC
+from uhebo_experiments.reproduce.curves import Curves
+from uhebo_experiments.reproduce.plan import METHODS, SYNTHETIC
 
 Verdict = Literal["reproduced", "not reproduced", "undecided"]
 RIVALS = METHODS[1:]

@@ -14,14 +14,15 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.types import Array
-from uhebo_experiments import figures, illustrations, plan, problem
 from uhebo_experiments.cells import Cell
-from uhebo_experiments.claims import Claim, compared, rate_claim, regret_claims, surrogate_claim, time_claim
-from uhebo_experiments.curves import Curves, curves
+from uhebo_experiments.problems import problem
+from uhebo_experiments.reproduce import figures, illustrations, plan
+from uhebo_experiments.reproduce.claims import Claim, compared, rate_claim, regret_claims, surrogate_claim, time_claim
+from uhebo_experiments.reproduce.curves import Curves, curves
+from uhebo_experiments.reproduce.surrogate_error import ErrorCell, surrogate_error
+from uhebo_experiments.reproduce.theta_error import COMPARED, ThetaCell, theta_error
 from uhebo_experiments.runner import compute, run
-from uhebo_experiments.surrogate_error import ErrorCell, surrogate_error
 from uhebo_experiments.table import RUNS, Record, Table
-from uhebo_experiments.theta_error import COMPARED, ThetaCell, theta_error
 
 TARGETS = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "claims", "all")
 SHOWN = "deceptive"

@@ -16,7 +16,7 @@ from typing import Any
 
 from uhebo.errors import UheboError
 from uhebo.space import Float, Int
-from uhebo_experiments.problems import Problem
+from uhebo_experiments.problems.synthetic import Problem
 
 DATA_FOLDER = "UHEBO_DATA"
 OPENML_IDS = {"vehicle": 54, "wilt": 40983, "australian": 40981, "kc1": 1067}
@@ -37,13 +37,9 @@ class Split:
 
 def load(name: str) -> tuple[Any, Any]:
     """Features (a data frame) and classes (0 .. k-1) of a data set."""
-    try:
-        import pandas as pd
-        from sklearn.datasets import fetch_openml
-    except ImportError as error:
-        raise UheboError(
-            f"the real problems need scikit-learn and pandas ({error}): pip install 'uhebo[experiments]'"
-        ) from error
+    import pandas as pd
+    from sklearn.datasets import fetch_openml
+
     folder = os.environ.get(DATA_FOLDER)
     if folder:
         for path in (Path(folder) / f"{name}.csv", Path(folder) / f"{name}.csv.gz"):
@@ -126,10 +122,8 @@ def xgboost_on(data: str, trees: int = 2000) -> Problem:
     """XGBoost: learning rate, depth, column share and L2 penalty."""
 
     def make(**params: Any) -> Any:
-        try:
-            from xgboost import XGBClassifier
-        except ImportError as error:
-            raise UheboError("this problem needs xgboost: pip install xgboost-cpu") from error
+        from xgboost import XGBClassifier
+
         return XGBClassifier(n_estimators=trees, n_jobs=1, random_state=SPLIT_SEED, **params)
 
     space = {

@@ -10,13 +10,13 @@ import numpy as np
 
 from uhebo._version import __version__
 from uhebo.types import Array
-from uhebo_experiments import plan
-from uhebo_experiments.curves import Curves
 from uhebo_experiments.page import Page
-from uhebo_experiments.plan import Scale
-from uhebo_experiments.reproduce import TIMED, Reproduction
+from uhebo_experiments.reproduce import plan
+from uhebo_experiments.reproduce.curves import Curves
+from uhebo_experiments.reproduce.plan import Scale
+from uhebo_experiments.reproduce.reproduction import TIMED, Reproduction
+from uhebo_experiments.reproduce.surrogate_error import grid_points
 from uhebo_experiments.style import LOOK, TITLES, png_inches
-from uhebo_experiments.surrogate_error import grid_points
 
 
 def write_summary(reproduction: Reproduction, drawn: dict[str, Path], command: str) -> Path:

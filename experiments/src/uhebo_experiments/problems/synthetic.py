@@ -1,8 +1,8 @@
 """Test problems as frozen records: a space, a function to be maximised, and what is known of its maximum.
 
 The paper's four synthetic problems, and sample paths of a GP with known hyperparameters, because only there can an
-estimate be compared with the truth. The real problems are in `uhebo_experiments.real`; `uhebo_experiments.problem`
-gives any of them by name.
+estimate be compared with the truth. The real problems are in `real`; `uhebo_experiments.problem` gives any of them by
+name.
 """
 
 from __future__ import annotations

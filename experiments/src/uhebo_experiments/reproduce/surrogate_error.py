@@ -12,8 +12,8 @@ from uhebo.estimate import ESTIMATORS
 from uhebo.gp import Data, Posterior, named_prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array
-from uhebo_experiments import problem
 from uhebo_experiments.cells import Cell
+from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record
 
 SIDE = {2: 500, 3: 60}

@@ -24,7 +24,7 @@ from uhebo.errors import InvalidInputError, UheboError
 from uhebo.methods import Strategy
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.relaxed import Params, Relaxed, Space
+from uhebo_experiments.peers.relaxed import Params, Relaxed, Space
 
 
 class Peer(Protocol):
@@ -40,7 +40,7 @@ def package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UheboError(f"{name} is not installed ({error}): pip install 'uhebo[peers]'") from error
+        raise UheboError(f"{name} is not installed ({error}): pip install 'uhebo-experiments[peers]'") from error
 
 
 class Random:

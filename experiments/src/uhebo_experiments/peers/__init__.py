@@ -1,0 +1,1 @@
+"""uhebo beside other libraries, on one harness."""

@@ -1,0 +1,1 @@
+"""The paper behind uhebo: its experiments, figures and claims."""
