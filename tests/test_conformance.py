@@ -295,6 +295,7 @@ def test_hyperband_hands_the_sampler_a_part_of_the_study() -> None:
         return x
 
     pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=4)
-    study = optuna.create_study(sampler=UHESampler(seed=0, n_startup_trials=2), pruner=pruner)
-    study.optimize(objective, n_trials=12)
+    sampler = UHESampler(seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler, pruner=pruner, study_name="brackets")  # which are drawn by the name
+    study.optimize(objective, n_trials=20)
     assert any(trial.system_attrs[ATTRIBUTE]["role"] == "model" for trial in study.trials)
