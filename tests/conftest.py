@@ -17,16 +17,16 @@ from types import ModuleType
 
 import optuna
 import pytest
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from hypothesis import HealthCheck, settings
 
+from tests import migrations
 from tests.postgres import HOW, NoServer, Server, server
 from tests.shell import Shell
 
 # No deadline: these machines are noisy and no test asserts a time. Derandomised: a failure seen once is seen again.
 settings.register_profile("uhebo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("uhebo")
+migrations.read_once()
 
 
 def require(module: str, how: str) -> ModuleType:
@@ -88,23 +88,6 @@ def records_only(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a record that is needed is not there")
 
     monkeypatch.setattr("uhebo_experiments.runner._computed", refuse)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _migrations_read_once() -> Iterator[None]:
-    """Optuna reads its migration scripts for every database that is opened: a third of the time of a small test."""
-    read = ScriptDirectory.from_config
-    known: dict[str | None, ScriptDirectory] = {}
-
-    def once(config: Config) -> ScriptDirectory:
-        place = config.get_main_option("script_location")
-        if place not in known:
-            known[place] = read(config)
-        return known[place]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScriptDirectory, "from_config", once)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,23 @@
-"""Programs that the tests of workers start as processes of their own: `python -m tests.worker_processes TASK …`.
+"""What the tests of workers run in processes of their own.
 
-phased FOLDER URL PHASE   a worker that stops and waits once it has come to a phase: there it can be killed, sent a
-                          signal, or have its database taken away. It touches FOLDER/at and waits for FOLDER/go.
-together TASK FOLDER URL  several forked processes that do the same thing at the same moment
+phased      a worker that stops and waits once it has come to a phase: there it can be killed, sent a signal, or have
+            its database taken away. It touches FOLDER/at and waits for FOLDER/go.
+TASKS       several forked processes that do the same thing at the same moment
+
+`tests.worker_control` starts them; `python -m tests.worker_processes FOLDER URL PHASE TRIALS` is a phased worker.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +27,16 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 import uhebo
+from tests import migrations
+from tests.waiting import LIMIT_S
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.lease import Lease
 from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.storage.database import one_writer_at_a_time, open_database
-from uhebo.workers import Options
+from uhebo.workers import Options, stop
 
+migrations.read_once()
+FORK = multiprocessing.get_context("fork")
 STUDY = "shared"
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 HEARTBEAT, GRACE = 0.25, 1.5
@@ -53,7 +61,9 @@ class Phase:
             time.sleep(0.02)
 
 
-def phased(folder: Path, url: str, wanted: str, trials: int, **more: Any) -> int:
+def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = LIMIT_S, **more: Any) -> int:
+    """`deadline`: seconds from a signal to the end of the process. A busy machine may need more than users wait for."""
+    stop.DEADLINE_S, stop.LAST_WORDS_S = deadline, LIMIT_S
     reach = Phase(folder, wanted)
     create, store = LeasedTrials.create, LeasedTrials.store
     set_state, set_param = RDBStorage.set_trial_state_values, RDBStorage._set_trial_param
@@ -111,9 +121,9 @@ def phased(folder: Path, url: str, wanted: str, trials: int, **more: Any) -> int
     return 0 if done.signal is None else 128 + done.signal
 
 
-def together(count: int, action: Callable[[int], Any]) -> list[Any]:
+def together(count: int, action: Callable[..., Any], *given: Any) -> list[Any]:
     """What each of so many forked processes returns; all begin at the same moment."""
-    begin = time.time() + 0.3
+    ready = FORK.Barrier(count)
     children = []
     for index in range(count):
         read, write = os.pipe()
@@ -121,8 +131,8 @@ def together(count: int, action: Callable[[int], Any]) -> list[Any]:
         if child == 0:
             code = 1
             try:
-                time.sleep(max(0.0, begin - time.time()))
-                os.write(write, json.dumps(action(index)).encode())
+                ready.wait()
+                os.write(write, json.dumps(action(index, *given)).encode())
                 code = 0
             except BaseException as error:
                 sys.stderr.write(f"process {index}: {error!r}\n")
@@ -168,9 +178,7 @@ def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
         (stale,) = LeasedTrials(study).held()
         storage.engine.dispose()
 
-        def both(
-            index: int, name: str = name, stale: Held = stale, pause: float = time.time() + 1.5
-        ) -> tuple[bool, bool]:
+        def both(index: int, name: str, stale: Held, ready: Barrier) -> tuple[bool, bool]:
             backend = opened(url)
             trials = LeasedTrials(optuna.load_study(storage=backend, study_name=name))
             check = backend.check_trial_is_updatable
@@ -181,12 +189,12 @@ def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
                 time.sleep(0.1)
 
             setattr(backend, "check_trial_is_updatable", slow_check)  # noqa: B010
-            time.sleep(max(0.0, pause - time.time()))
+            ready.wait()
             requeued = trials.requeue(stale, 2)
-            time.sleep(max(0.0, pause + 0.3 - time.time()))
+            ready.wait()
             return requeued, trials.adopt(stale.trial_id, f"worker {index}") is not None
 
-        found = together(6, both)
+        found = together(6, both, name, stale, FORK.Barrier(6))
         assert stale.trial_id == trial_id
         rounds.append([sum(requeued for requeued, _ in found), sum(taken for _, taken in found)])
     return rounds
@@ -273,13 +281,8 @@ TASKS: Mapping[str, Callable[[Path, str], Any]] = {
 
 
 def main() -> int:
-    kind, *rest = sys.argv[1:]
-    if kind == "phased":
-        folder, url, wanted, trials, *more = rest
-        return phased(Path(folder), url, wanted, int(trials), **(json.loads(more[0]) if more else {}))
-    task, folder, url = rest
-    print(json.dumps(TASKS[task](Path(folder), url)))
-    return 0
+    folder, url, wanted, trials = sys.argv[1:]
+    return phased(Path(folder), url, wanted, int(trials))
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ FULL = (
     Plan("sqlite", 8, 100, kills=20, model_trials=100),
 )
 SMALL = (
-    Plan("postgresql", 8, 25, 10, outages=1, outage_s=(2.0, 3.0), model_trials=20, heartbeat=0.5, grace=2.5),
-    Plan("sqlite", 4, 15, kills=4, model_trials=10, heartbeat=0.5, grace=2.5),
+    Plan("postgresql", 5, 12, 6, outages=1, outage_s=(1.0, 2.0), model_trials=15, heartbeat=0.5, grace=2.5),
+    Plan("sqlite", 3, 8, kills=2, model_trials=10, heartbeat=0.5, grace=2.5),
 )
 
 
@@ -224,9 +224,9 @@ def outage(crew: Crew, database: Server, seconds: float, kills: int, rng: random
     database.stop("immediate")
     end = time.monotonic() + seconds
     at = sorted(rng.uniform(0.2, 0.9) * seconds for _ in range(kills))
-    while time.monotonic() < end:
+    while at or time.monotonic() < end:
         crew.tick()
-        while at and time.monotonic() >= end - seconds + at[0]:
+        while at and crew.running and time.monotonic() >= end - seconds + at[0]:
             at.pop(0)
             crew.kill(rng)
         time.sleep(TICK_S)
