@@ -8,10 +8,10 @@ after the report, and nothing was or may be chosen by it.
 
 The mean over seeds of log10 of the final regret on each problem, and the mean rank of a variant among
 all over problems and seeds (1 is best), with its distance to the whole recipe's ± standard error over the seeds, which
-says nothing of other problems. A variant that is told apart from the whole recipe on a problem (Wilcoxon's
+says nothing of other problems. A variant that differs significantly from the whole recipe on a problem (Wilcoxon's
 test, paired by seed, 5 %) is marked + where it is better and - where it is worse. Finished runs are kept.
 
-The incumbent is no field of the recipe: its variant runs the whole recipe on steps that improve on the best observed
+The incumbent is not a field of the recipe: its variant runs the whole recipe on steps that improve on the best observed
 value. `UHESampler(deterministic=True)` does so too, but repeats no point either, which would be a second difference.
 """
 

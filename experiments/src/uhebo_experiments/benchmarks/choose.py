@@ -3,8 +3,9 @@
     python -m uhebo_experiments.benchmarks.choose [--results results/reproduction] [--out docs/tables]
 
 Reads every run in the table, whichever methods and problems there are, and writes Markdown: final regret (or best
-value, where the optimum is unknown), which methods cannot be told from the best one, and the time of a suggestion.
-Run it again when there are more records. A method with fewer than ten seeds on a problem is left out and named.
+value, where the optimum is unknown), which methods do not differ significantly from the best one, and the time of a
+suggestion. Run it again when there are more records. A method with fewer than ten seeds on a problem is left out and
+named.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def losses(runs: Sequence[Run], best: float | None) -> dict[int, float]:
 
 
 def equal_to_best(of: Mapping[str, Mapping[int, float]]) -> tuple[str, list[str]]:
-    """The method with the least mean loss, and those that a paired Wilcoxon test cannot tell from it."""
+    """The method with the least mean loss, and those that do not differ from it by a paired Wilcoxon test."""
     leader = min(of, key=lambda method: float(np.mean(list(of[method].values()))))
     equal = []
     for method in of:
@@ -170,7 +171,7 @@ def _leaders(leaders: Mapping[str, tuple[str, list[str]]], runs: Runs) -> str:
         rows.append([
             name, case.about, f"{case.dimension}", f"{budget}", f"`{leader}`", ", ".join(f"`{m}`" for m in equal) or "–"
         ])  # fmt: skip
-    columns = ["problem", "what it is like", "d", "T", "best on average", "not told apart from it"]
+    columns = ["problem", "what it is like", "d", "T", "best on average", "not significantly different"]
     return table(columns, rows) if rows else "No records yet.\n"
 
 

@@ -37,7 +37,7 @@ def hartmann6(X: Array) -> Array:
 
 
 def heading(title: str, packages: Sequence[str]) -> str:
-    """Title, date and versions: a figure without them is no figure."""
+    """Title, date and versions: a figure without them proves nothing."""
     return f"\n### {title}\n\n{datetime.date.today().isoformat()}; {versions(packages)}\n"
 
 

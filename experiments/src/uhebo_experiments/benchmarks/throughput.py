@@ -1,4 +1,4 @@
-"""Suggestions a second against the number of workers, on PostgreSQL and SQLite.
+"""Suggestions per second against the number of workers, on PostgreSQL and SQLite.
 
     python -m uhebo_experiments.benchmarks.throughput [--on postgresql sqlite] [--workers 1 2 4 8 16 32]
         [--methods optuna random auto]
@@ -82,7 +82,7 @@ def stored(folder: Path) -> list[int]:
 
 
 def rate(url: str, method: str, workers: int, seconds: float) -> float:
-    """Trials a second over all workers."""
+    """Trials per second over all workers."""
     prepare(url)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[PEER, "random", "auto"])
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    print(heading(f"Trials a second over all workers, {os.cpu_count()} cores", ("optuna", "sqlalchemy", "psycopg")))
+    print(heading(f"Trials per second over all workers, {os.cpu_count()} cores", ("optuna", "sqlalchemy", "psycopg")))
     rows = []
     with ExitStack() as stack:
         database = stack.enter_context(server(fsync=True)) if "postgresql" in options.on else None

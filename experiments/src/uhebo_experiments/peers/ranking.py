@@ -199,7 +199,7 @@ def part_rows(board: Board) -> tuple[list[str], list[list[str]]]:
 
 
 def regret_rows(board: Board) -> tuple[list[str], list[list[str]]]:
-    """Table of log10 regret (mean ± s.e.), a row a problem; best library first."""
+    """Table of log10 regret (mean ± s.e.), one row per problem; best library first."""
     libraries = _best_first(board)
     marks = {"win": " +", "tie": "", "loss": " -"}
     rows = []

@@ -59,7 +59,7 @@ def load(name: str) -> tuple[Any, Any]:
 
 @cache
 def split(name: str) -> Split:
-    """The train and validation parts of a data set; read and prepared once a process."""
+    """The train and validation parts of a data set; read and prepared once per process."""
     from sklearn.compose import make_column_transformer
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import OneHotEncoder, StandardScaler

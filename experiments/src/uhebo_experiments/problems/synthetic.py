@@ -32,7 +32,7 @@ class Problem:
     name: str
     space: Mapping[str, BaseDistribution]
     function: Callable[..., float]
-    """Called with one keyword argument a parameter."""
+    """Called with one keyword argument per parameter."""
     optimum: float | None = None
     """The largest value, where it is known."""
     maximisers: tuple[Mapping[str, float], ...] = ()
@@ -56,13 +56,13 @@ class Problem:
         """Lower and upper ends of the parameters, each (d,), where all of them are numbers."""
         numbers = [d for d in self.space.values() if isinstance(d, (FloatDistribution, IntDistribution))]
         if len(numbers) < self.dimension:
-            raise InvalidInputError(f"{self.name} has a parameter that is no number, so it has no bounds")
+            raise InvalidInputError(f"{self.name} has a parameter that is not a number, so it has no bounds")
         return np.array([float(d.low) for d in numbers]), np.array([float(d.high) for d in numbers])
 
     def noisy(self, share: float) -> Problem:
         """The same with noise whose deviation is this share of the function's range (over uniform points)."""
         if self.rows is None:
-            raise InvalidInputError(f"{self.name} can not be made noisy: its range is not known")
+            raise InvalidInputError(f"{self.name} cannot be made noisy: its range is not known")
         low, high = self.bounds
         values = self.rows(low + np.random.default_rng(0).random((RANGE_POINTS, len(low))) * (high - low))
         deviation = share * float(values.max() - values.min())

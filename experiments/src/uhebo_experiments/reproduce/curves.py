@@ -1,4 +1,4 @@
-"""What is read off the records: simple regret after each iteration, and the seconds a method took to think."""
+"""What is read off the records: simple regret after each iteration, and the CPU seconds of the suggestions."""
 
 from __future__ import annotations
 

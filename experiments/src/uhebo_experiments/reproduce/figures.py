@@ -107,7 +107,7 @@ def ablation_panels(
             ]
             at = np.arange(len(timed)) + 0.27 * (i - 1)
             bars.bar(at, heights, 0.25, yerr=spread, color=colour, label=label, error_kw={"lw": 0.8})
-        bars.set(yscale="log", ylabel="CPU s for suggestions, a run", title="running time")
+        bars.set(yscale="log", ylabel="CPU s for suggestions, per run", title="running time")
         bars.set_xticks(range(len(timed)), [fill(TITLES[name], 10) for name in timed])
         handles, labels = axes[0][0].get_legend_handles_labels()
         more, names = bars.get_legend_handles_labels()
@@ -116,7 +116,7 @@ def ablation_panels(
 
 
 def theta_panels(errors: Errors, sizes: Sequence[int], folder: Path) -> Path:
-    """Figure 6: error of the lengthscales, a panel a source; errors are (seeds, sizes) by (source, estimator)."""
+    """Figure 6: error of the lengthscales, one panel per source; errors are (seeds, sizes) by (source, estimator)."""
     sources = list(dict.fromkeys(source for source, _ in errors))
     estimators = list(dict.fromkeys(estimator for _, estimator in errors))
     with pyplot() as new_figure:

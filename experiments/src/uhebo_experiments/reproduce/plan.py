@@ -19,7 +19,7 @@ LONG = ("uhe", "map", "random")
 SOURCES = {"BO (MAP)": "map", "RA-BO": "ra", "i.i.d.": "random"}
 """Figure 6: where data come from, and the method that gives them."""
 PATH = "gp-2d-0.2"
-"""Sample paths of a known GP, one a seed, for figures 6 and 7."""
+"""Sample paths of a known GP, one per seed, for figures 6 and 7."""
 VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
     "prior: shape 1e-3, scale 10": (("prior", "paper-scale"),),
     "prior: mean 1e-3, variance 10": (("prior", "paper-ev"),),
@@ -31,7 +31,7 @@ VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
 }
 """Other readings of the paper, as options of the sampler."""
 H1_READINGS = {"h1-100": "h1 on the box ±100", "h1-outside": "h1 with the +1 outside the root"}
-"""Other readings of h1: problem -> what is read otherwise."""
+"""Other readings of h1: problem -> how it is read."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Scale:
     checkpoints: tuple[int, ...] = (5, 10, 20, 40, 70, 100)
     """Iterations at which the surrogate is compared with the truth."""
     thinning: int = 1
-    """The dense grid has only every so many points along each axis."""
+    """Factor by which the dense grid has fewer points along each axis."""
     path_sizes: tuple[int, ...] = (10, 20, 40, 80, 160)
     path_seeds: int = 20
     variants: tuple[str, ...] = tuple(VARIANTS)
