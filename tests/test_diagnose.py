@@ -20,6 +20,7 @@ from tests.conftest import require
 from uhebo import UHESampler
 from uhebo.diagnosis import Diagnosis, Section, diagnose, lengthscale_history
 from uhebo.diagnosis.prospects import chance_of_improvement
+from uhebo.diagnosis.words import say_search
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Data, Posterior, Theta
 
@@ -303,6 +304,8 @@ def test_tags_give_random_share_arms_trouble_and_history() -> None:
     assert search.boundary == (("b", "upper", 1),)
     assert search.boundary_share == pytest.approx(1 / 6)
     assert (search.jittered, search.fallbacks, search.unconverged) == (1, {"moderate theta": 1}, 1)
+    (why,) = [line for line in say_search(search) if line.startswith("Moderate theta: ")]
+    assert "Cholesky factor; remove repeated points" in why
     recorded = lengthscale_history(study)
     assert recorded.names == ("a", "b")
     assert [number for number, _ in recorded.by_estimator["consistent"]] == [7, 8, 9, 10, 11, 12]

@@ -213,7 +213,7 @@ def rational_quadratic_and_slope(r2: Array) -> tuple[Array, Array]:
 RATIONAL = Kernel("rational", rational_quadratic, rational_quadratic_and_slope, smoothness=math.inf)
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS.values(), RATIONAL], ids=str)
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), RATIONAL], ids=lambda kernel: kernel.name)
 def test_the_slope_of_a_kernel_is_its_derivative(kernel: Kernel) -> None:
     r2, step = np.linspace(1e-3, 30.0, 50), 1e-6
     value, slope = kernel.value_and_slope(r2.copy())

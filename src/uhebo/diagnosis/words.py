@@ -13,6 +13,7 @@ from uhebo.diagnosis.noise import Noise
 from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
+from uhebo.estimate import Failure
 from uhebo.optuna_.believe import StudyModel
 
 MATTERS = 0.1
@@ -100,6 +101,8 @@ def say_search(search: Search) -> list[str]:
             f"While suggesting, {count(search.jittered, 'fit')} needed a numerical correction and "
             f"{count(trouble, 'suggestion')} had to do without a proper fit."
         )
+        known = [failure for failure in Failure if failure.value in search.fallbacks]
+        lines += [f"{failure.capitalize()}: {failure.cause}; {failure.remedy}." for failure in known]
     return lines
 
 

@@ -39,7 +39,7 @@ class Failure(str, Enum):
         return member
 
     __str__ = str.__str__
-    NO_DATA = "no data", "no trial has ended with a value yet", "none is needed: the model starts with the first value"
+    NO_DATA = "no data", "no trial had ended with a value yet", "the model starts with the first one"
     NO_LIKELIHOOD = (
         "moderate theta",
         "no hyperparameters tried gave a covariance matrix with a Cholesky factor",

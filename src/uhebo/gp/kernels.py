@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -28,11 +27,7 @@ LARGEST_EXPONENT = 100.0
 """Largest exponent: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in a
 Cholesky factorisation, which processors handle a hundred times slower."""
 
-
-class Value(Protocol):
-    """The kernel at unit variance, by methods and operators alone: with torch's `exp` it works on tensors too."""
-
-    def __call__(self, r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array: ...
+Exp = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -40,15 +35,13 @@ class Kernel:
     """A stationary kernel as a function of the squared scaled distance r2, at unit variance."""
 
     name: str
-    value: Value = field(repr=False)
+    value: Callable[..., Array] = field(repr=False)
+    """(r2, exp=np.exp) -> the kernel, by methods and operators alone: with torch's `exp` it works on tensors too."""
     value_and_slope: Callable[[Array], tuple[Array, Array]] = field(repr=False)
     """The same and its derivative in r2, which is overwritten: this is the inner loop of every fit, and its cost is
     memory traffic."""
     smoothness: float
     """nu of the Matérn family: sample paths have fewer derivatives than this; infinite where they have all."""
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
@@ -68,7 +61,7 @@ def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
     return r2
 
 
-def _matern52(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+def _matern52(r2: Array, exp: Exp = np.exp) -> Array:
     """(1 + s + s²/3) e^{-s},  s = √(5 r2)."""
     s = ((5.0 * r2) ** 0.5).clip(max=LARGEST_EXPONENT)
     return (1.0 + s * (1.0 + s / 3.0)) * exp(-s)
@@ -89,7 +82,7 @@ def _matern52_and_slope(r2: Array) -> tuple[Array, Array]:
     return r2, s
 
 
-def _matern32(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+def _matern32(r2: Array, exp: Exp = np.exp) -> Array:
     """(1 + s) e^{-s},  s = √(3 r2)."""
     s = ((3.0 * r2) ** 0.5).clip(max=LARGEST_EXPONENT)
     return (1.0 + s) * exp(-s)
@@ -107,7 +100,7 @@ def _matern32_and_slope(r2: Array) -> tuple[Array, Array]:
     return s, decay
 
 
-def _squared_exponential(r2: Array, exp: Callable[[Array], Array] = np.exp) -> Array:
+def _squared_exponential(r2: Array, exp: Exp = np.exp) -> Array:
     """e^{-r2/2}."""
     return exp(-(0.5 * r2).clip(max=LARGEST_EXPONENT))
 

@@ -26,7 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
-from uhebo.errors import InvalidInputError
+from uhebo.checks import choice
 from uhebo.types import Array
 
 
@@ -161,6 +161,4 @@ def named_prior(prior: str | Prior, dimension: int) -> Prior:
     """The prior of that name for d dimensions; a `Prior` passes through."""
     if isinstance(prior, Prior):
         return prior
-    if prior not in PRIORS:
-        raise InvalidInputError(f"unknown prior {prior!r}; choose one of {', '.join(PRIORS)}, or pass a Prior")
-    return PRIORS[prior](dimension)
+    return PRIORS[choice("prior", prior, PRIORS, also=", or pass a Prior")](dimension)

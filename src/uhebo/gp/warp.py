@@ -15,7 +15,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from uhebo.gp.data import Data
 from uhebo.types import Array
 
 FEWEST_VALUES = 5
@@ -108,9 +107,3 @@ def best_parameter(y: Array) -> float:
     curvature = left - 2.0 * middle + right
     shift = 0.5 * (left - right) / curvature if curvature < 0.0 else 0.0
     return float(PARAMETERS[best] + np.clip(shift, -1.0, 1.0) * (PARAMETERS[1] - PARAMETERS[0]))
-
-
-def warped(data: Data, warp: Warp | None = None) -> Data:
-    """The same points with warped targets, standardised anew; location and scale are those of the warped values."""
-    warp = Warp.fit(data.y) if warp is None else warp
-    return data if warp is Warp.identity else Data.of(data.X, warp.forward(data.y), data.domain)

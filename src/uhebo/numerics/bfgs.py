@@ -149,9 +149,7 @@ class _Rows:
 
     def propose(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
         """Trial points in the box, their distance, and the first-order change expected of them (negative)."""
-        trial = _project(self.x + self.length[:, None] * self.step, low, high)
-        moved = trial - self.x
-        expected = _dot(self.gradient, moved)
+        trial, moved, expected = self._trial(low, high)
         turned = expected > 0.1 * self.length * self.slope
         if turned.any():
             # The projection took away most of the descent: go only as far as the first bound on the way.
@@ -159,10 +157,13 @@ class _Rows:
             with np.errstate(divide="ignore", invalid="ignore"):
                 first = np.nanmin(np.where(self.step == 0.0, np.inf, ahead / self.step), axis=1)
             self.length = np.where(turned, np.minimum(self.length, first), self.length)
-            trial = _project(self.x + self.length[:, None] * self.step, low, high)
-            moved = trial - self.x
-            expected = _dot(self.gradient, moved)
+            trial, moved, expected = self._trial(low, high)
         return trial, moved, expected
+
+    def _trial(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        trial = _project(self.x + self.length[:, None] * self.step, low, high)
+        moved = trial - self.x
+        return trial, moved, _dot(self.gradient, moved)
 
     def backtrack(self, rows: NDArray[np.bool_], gain: Array, expected: Array, tolerance: float) -> NDArray[np.bool_]:
         """Shorten the step of these rows; returns those for which that is pointless."""
