@@ -17,7 +17,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from uhebo import UHESampler
-from uhebo.cli.printed import last_number
+from uhebo.cli.objective import last_number
 from uhebo.cli.records import parsed
 from uhebo.cli.results_file import read_results
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE

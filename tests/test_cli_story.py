@@ -137,6 +137,7 @@ def test_every_example_in_help_runs(shell: Shell, monkeypatch: pytest.MonkeyPatc
     assert found, f"{command} --help has no example"
     pages = _no_waiting(monkeypatch)
     _prepare(shell, command)
+    monkeypatch.setenv("URL", f"sqlite:///{shell.folder / 'shared.db'}")
     for args in found:
         if command in ("create", "optimize"):
             for file in ("lab.db", "study.db"):

@@ -17,7 +17,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 import uhebo
-from uhebo import UHESampler, journal
+from uhebo import UHESampler
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.timeline import lengthscale_history
 from uhebo.errors import InvalidInputError
@@ -25,6 +25,7 @@ from uhebo.methods import METHODS
 from uhebo.optuna_.tags import checked_tags
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
+from uhebo.storage import journal
 from uhebo.storage.journal import journal_storage, mend
 from uhebo.storage.places import opened, place_of
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from uhebo.cli.space_file import _toml
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 APART = {"torch", "uhebo"}
@@ -31,7 +35,7 @@ def pinned(name: str) -> dict[str, list[Requirement]]:
 
 def project(folder: str = ".") -> dict[str, list[Requirement]]:
     """Extra ("" for none) -> what it needs."""
-    table = _toml().loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = {"": table["dependencies"], **table["optional-dependencies"]}
     return {extra: [Requirement(text) for text in texts] for extra, texts in groups.items()}
 

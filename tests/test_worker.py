@@ -509,7 +509,7 @@ def test_the_command_and_the_status(shell: Shell, postgres: Server, monkeypatch:
     shown = shell("status", url, "--study", "tune")
     assert "7 finished, 1 running" in shown
     assert "1 (the most silent one was heard" in shown
-    assert "trials a minute" in shown
+    assert "trials per minute" in shown
     assert shell.json("status", url, "--study", "tune")["workers"][0]["worker"] == "far-away"
 
 

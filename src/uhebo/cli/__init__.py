@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from uhebo.cli.output import quiet_libraries, say
 from uhebo.storage.explain import explain
@@ -24,12 +25,21 @@ def main(args: Sequence[str] | None = None) -> None:
 
     with quiet_libraries():
         try:
-            app(args=None if args is None else list(args), prog_name="uhebo")
+            sys.exit(app(args=None if args is None else list(args), prog_name="uhebo", standalone_mode=False))
         except KeyboardInterrupt:
             say("interrupted")
             sys.exit(EXIT_INTERRUPTED)
         except Exception as error:
-            if os.environ.get("UHEBO_DEBUG"):
-                sys.stderr.write(mask(traceback.format_exc()))
-            say(f"error: {explain(error)}")
-            sys.exit(EXIT_ERROR)
+            sys.exit(_said(error))
+
+
+def _said(error: Any) -> int:
+    """The exit code of an error that has been shown."""
+    if hasattr(error, "show"):  # wrong usage, in Typer's words; they quote arguments, so a URL may be among them
+        error.message = mask(error.message)
+        error.show()
+        return int(error.exit_code)
+    if os.environ.get("UHEBO_DEBUG"):
+        sys.stderr.write(mask(traceback.format_exc()))
+    say(f"error: {explain(error)}")
+    return EXIT_ERROR

@@ -1,33 +1,81 @@
-"""The program `uhebo`: every command by name. What a command needs is imported when it runs, so that help is quick."""
+"""The program `uhebo`: every command by name. A command is imported when it is called, so that the list is quick."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import Annotated
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from uhebo.cli.look import best, dashboard, diagnose, history, methods, report
-from uhebo.cli.optimise import optimize
-from uhebo.cli.study import create, status
-from uhebo.cli.suggest_tell import suggest, tell
-from uhebo.cli.worker import worker
+from uhebo.errors import MissingExtraError
 
 EPILOG = """\b
 Exit codes: 0 done, 1 an error (one line on standard error), 2 wrong usage,
 130 interrupted by Ctrl-C, 143 terminated. UHEBO_DEBUG=1 shows where an
 error came from. Guide: docs/shell.md
 """
+COMMANDS = {
+    "create": ("study", "Make a study in a file. Its parameters and settings are kept in it."),
+    "suggest": ("suggest_tell", "Suggest what to try next; each suggestion is a trial that waits for its value."),
+    "tell": ("suggest_tell", "Tell a value for a suggested trial, or a whole CSV of results."),
+    "best": ("look", "Show the best trial so far."),
+    "history": ("look", "Show every trial: number, state, value, parameters, and why it failed if known."),
+    "status": ("study", "Show parameters, settings, trials, who works on them and how long that will take."),
+    "optimize": ("optimise", "Optimise a Python function or a program. Run it again to go on where it ended."),
+    "worker": ("worker", "Work on a study together with other workers; start as many as you like."),
+    "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),
+    "report": ("look", "Write a report: one HTML file that opens anywhere, without a network."),
+    "dashboard": ("look", "Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it."),
+    "methods": ("look", "List the methods that suggest points."),
+}
+"""Name: module of this package, and the first line of the command's docstring."""
+EXPERIMENTS = {
+    "bench": "Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.",
+    "problems": "List the test problems by name.",
+    "reproduce": "Check the paper: run what is missing, draw the figures, judge the claims.",
+}
+"""Commands of the package uhebo-experiments, and what they do."""
+PLUGINS: dict[str, EntryPoint] = {entry.name: entry for entry in entry_points(group="uhebo.commands")}
+"""Commands that other packages add by entry points of this group: name = "module:function"."""
+_STYLE: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
-app = typer.Typer(
-    name="uhebo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+class Commands(TyperGroup):
+    """Commands without their options, for the list; the one that is called is loaded."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or command is None else loaded(name), rest
+
+
+def loaded(name: str) -> Any:
+    single = typer.Typer(add_completion=False, **_STYLE)
+    # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
+    single.command(name, context_settings={"ignore_unknown_options": name == "tell"})(_function(name))
+    return typer.main.get_command(single)
+
+
+def _function(name: str) -> Any:
+    if name in COMMANDS:
+        return getattr(import_module(f"uhebo.cli.{COMMANDS[name][0]}"), name)
+    if name not in PLUGINS:
+        raise MissingExtraError(f"`uhebo {name}` is part of another package: pip install uhebo-experiments")
+    try:
+        return PLUGINS[name].load()
+    except Exception as error:
+        raise MissingExtraError(
+            f"`uhebo {name}` comes from the plug-in {PLUGINS[name].value}, which cannot be loaded "
+            f"({type(error).__name__}: {error}); install it again, or remove it"
+        ) from error
+
+
+app = typer.Typer(name="uhebo", cls=Commands, no_args_is_help=True, epilog=EPILOG, **_STYLE)
 
 
 def _version(wanted: bool) -> None:
@@ -52,48 +100,14 @@ def uhebo(
     """
 
 
-_COMMANDS = (
-    create,
-    suggest,
-    tell,
-    best,
-    history,
-    status,
-    optimize,
-    worker,
-    diagnose,
-    report,
-    dashboard,
-    methods,
-)
-for _command in _COMMANDS:
-    # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
-    _settings = {"ignore_unknown_options": True} if _command is tell else {}
-    app.command(context_settings=_settings)(_command)
-
-EXPERIMENTS = {
-    "problems": "List the test problems by name.",
-    "reproduce": "Check the paper: run what is missing, draw the figures, judge the claims.",
-    "bench": "Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.",
-}
-"""Commands of the package uhebo-experiments, and what they do."""
+def _line(name: str) -> str:
+    """What the list says about a command."""
+    if name in COMMANDS:
+        return COMMANDS[name][1]
+    if name not in EXPERIMENTS:
+        return f"From {PLUGINS[name].value}."
+    return EXPERIMENTS[name] + ("" if name in PLUGINS else " (Needs: pip install uhebo-experiments)")
 
 
-def _not_installed(name: str) -> Callable[[], None]:
-    def absent() -> None:
-        from uhebo.errors import MissingExtraError
-
-        raise MissingExtraError(f"`uhebo {name}` is part of another package: pip install uhebo-experiments")
-
-    absent.__doc__ = f"{EXPERIMENTS[name]} (Needs: pip install uhebo-experiments)"
-    return absent
-
-
-# Other packages add commands by entry points of this group: name = "module:function".
-_added = {entry.name: entry for entry in entry_points(group="uhebo.commands")}
-for _name, _entry in _added.items():
-    app.command(_name)(_entry.load())
-for _name in EXPERIMENTS.keys() - _added.keys():
-    app.command(_name, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
-        _not_installed(_name)
-    )
+for _name in dict.fromkeys([*COMMANDS, *EXPERIMENTS, *PLUGINS]):
+    app.command(_name, help=_line(_name))(lambda: None)

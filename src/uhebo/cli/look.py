@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from uhebo.cli import options
-from uhebo.cli.output import Format, chosen_format, say, write_csv, write_json, write_table, write_text
+from uhebo.cli import options, records
+from uhebo.cli.output import only_one, say, write_csv, write_json, write_table, write_text
 from uhebo.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-
-    from uhebo.methods import Strategy
+from uhebo.methods import METHODS, Strategy
+from uhebo.storage.places import opened, place_of, study_at
 
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
@@ -28,30 +24,24 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
     Example:
       $ uhebo best lab.db
     """
-    from uhebo.cli import records
-    from uhebo.storage.places import study_at
-
     with study_at(file, study) as loaded:
         trial = records.best(loaded)
         if as_json:
-            write_json(
-                {"study": loaded.study_name, "direction": loaded.direction.name.lower(), **records.record(trial)}
-            )
+            which = {"study": loaded.study_name, "direction": loaded.direction.name.lower()}
+            write_json({**which, **records.record(trial)})
             return
-        names = list(trial.params)
-        rows = [("value", trial.value), ("trial", str(trial.number))]
-        rows += list(zip(names, records.cells(trial, names, exact=False), strict=True))
-        write_table(("best", "smallest" if loaded.direction.name == "MINIMIZE" else "largest"), rows)
+        smallest = loaded.direction.name == "MINIMIZE"
+        write_table(("best", "smallest" if smallest else "largest"), records.best_rows(trial))
 
 
 def history(
     file: options.StudyFile,
-    last: Annotated[int | None, typer.Option("--last", help="Only so many, the latest.")] = None,
+    last: Annotated[int | None, typer.Option("--last", help="Only the latest so many.")] = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Show every trial: number, state, value, parameters, and why it failed where that is known.
+    """Show every trial: number, state, value, parameters, and why it failed if known.
 
     The CSV can be told to another study: uhebo tell NEW --csv FILE.
 
@@ -60,32 +50,23 @@ def history(
       $ uhebo history lab.db
       $ uhebo history lab.db --csv
     """
-    from uhebo.cli import records
-    from uhebo.storage.places import study_at
-
-    form = chosen_format(as_json, as_csv)
+    only_one(as_json, as_csv)
     if last is not None and last < 1:
         raise InvalidInputError(f"--last is {last}; expected 1 or more")
     with study_at(file, study) as loaded:
         trials = loaded.get_trials(deepcopy=False)[-(last or 0) :]
-        if form is Format.JSON:
-            write_json([records.record(trial) for trial in trials])
+        found = [records.record(trial) for trial in trials]
+        if as_json:
+            write_json(found)
             return
         names = records.parameter_names(trials)
-        found = [records.record(trial) for trial in trials]
-        rows = [
-            [r["number"], r["state"], _value_cell(r["value"], form), *records.cells(t, names, exact=form is Format.CSV)]
-            for r, t in zip(found, trials, strict=True)
-        ]
+        rows = [[r[key] for key in records.HISTORY_COLUMNS] for r in found]
+        rows = [[*row, *records.cells(t, names, exact=as_csv)] for row, t in zip(rows, trials, strict=True)]
         columns = [*records.HISTORY_COLUMNS, *names]
         if any("failure" in r for r in found) and "failure" not in names:
             columns.append("failure")
             rows = [[*row, r.get("failure", "")] for row, r in zip(rows, found, strict=True)]
-        write_csv(columns, rows) if form is Format.CSV else write_table(columns, rows)
-
-
-def _value_cell(value: float | None, form: Format) -> Any:
-    return repr(value) if form is Format.CSV and value is not None else value
+        write_csv(columns, rows) if as_csv else write_table(columns, rows)
 
 
 def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -96,7 +77,6 @@ def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: 
       $ uhebo diagnose lab.db
     """
     from uhebo.diagnosis import diagnose as examine
-    from uhebo.storage.places import study_at
 
     with study_at(file, study) as loaded:
         found = examine(loaded)
@@ -132,29 +112,19 @@ def report(
       $ uhebo report lab.db -o report.html
     """
     from uhebo.report.html import write_report
-    from uhebo.storage.places import study_at
 
     with study_at(file, study) as loaded:
-        path = report_path(output, loaded)
-        written = write_report(loaded, path, title=title)
-        say(f"wrote {written}")
+        say(f"wrote {write_report(loaded, report_path(output), title=title)}")
 
 
-def report_path(output: str | None, study: Study) -> Path:
-    """Where the report goes: as given, if that is an HTML file; else a plain name in this folder."""
-    if output is None:
-        return Path(f"{file_name(study.study_name)}-report.html")
-    path = Path(output)
-    if path.suffix.lower() not in (".html", ".htm"):
+def report_path(output: str | None) -> Path:
+    """Where the report goes: as given, if that is an HTML file; else into this folder, under the study's name."""
+    path = Path(output or ".")
+    if output is not None and path.suffix.lower() not in (".html", ".htm"):
         raise InvalidInputError(f"the report is {output!r}; expected a name that ends in .html")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInputError(f"{output} can not be written: {path.parent} is no folder, or {path.name} is one")
+    if output is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise InvalidInputError(f"{output} cannot be written: {path.parent} is not a folder, or {path.name} is one")
     return path
-
-
-def file_name(name: str) -> str:
-    """A study's name as the name of a file in this folder: no separators, no leading dots, not too long."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "study"
 
 
 def dashboard(
@@ -166,7 +136,7 @@ def dashboard(
     ] = False,
     study: options.StudyName = None,
 ) -> None:
-    """Open optuna-dashboard on this machine, with our pictures and the diagnosis; Ctrl-C ends it.
+    """Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it.
 
     It has no password: on another address than 127.0.0.1, whoever reaches it can read, change and delete every study.
 
@@ -175,20 +145,13 @@ def dashboard(
       $ uhebo dashboard lab.db --port 8080
     """
     from uhebo.report.dashboard import start_dashboard
-    from uhebo.report.files import ReportError
-    from uhebo.storage.places import opened, place_of
 
     if not 0 <= port <= 65535:
         raise InvalidInputError(f"--port is {port}; expected 0 to 65535")
     place = place_of(file)
     with opened(place) as storage:
         say("writing the diagnosis and the pictures")
-        try:
-            running = start_dashboard(
-                storage, host=host, port=port, study_name=study, allow_remote=allow_remote, block=False
-            )
-        except ReportError as error:
-            raise InvalidInputError(str(error).replace("allow_remote=True", "--allow-remote")) from error
+        running = start_dashboard(storage, host, port, study_name=study, allow_remote=allow_remote, block=False)
         say(f"{running.url} shows {place.shown}; Ctrl-C ends it")
         try:
             running.wait()
@@ -205,8 +168,6 @@ def methods(as_json: options.AsJson = False) -> None:
     Example:
       $ uhebo methods
     """
-    from uhebo.methods import METHODS
-
     found = {name: _sentence(method.propose) for name, method in METHODS.items()}
     if as_json:
         write_json(found)

@@ -16,17 +16,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from uhebo.cli.printed import TrialFailed, last_number, number_of
-from uhebo.errors import InvalidInputError
+from uhebo.errors import InvalidInputError, UheboError
 
 Params = Mapping[str, Any]
 Objective = Callable[[int, Params], float]
 
 FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 TAIL_BYTES = 65_536
-"""So much of the end of a program's output is searched for the value."""
+"""Bytes at the end of a program's output that are searched for the value."""
 GRACE_S = 2.0
-"""A program that is to end has so long before it is killed."""
+"""Seconds that a program has to end before it is killed."""
+COLOUR_INSIDE = re.compile(r"(?<=[-+.\d])(?:\x1b\[[0-9;:]*m)+(?=[.\d])")
+"""Between a sign and its digits, say: what stands together on the screen belongs together."""
+ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
+"""What is for the terminal: colours, moves, erasures, titles."""
+WORD = re.compile(r"(?:[\w.+-]|(?<=\d)[,'’](?=\d))+")
+"""What stands together; a comma or an apostrophe between digits separates nothing for certain."""
+NUMBER = re.compile(
+    r"[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|(?:\d+\.\d*|\.\d+)d[-+]?\d+|inf|infinity|nan)", re.I
+)
+"""Fortran writes 0.1234D-03."""
+DOUBTFUL = re.compile(r"(?=\D*\d)[-+.,'’_\d]+(?:[ed][-+]?\d+)?", re.I)
+"""Digits and what may belong to a number, and yet no number: 1,234.56 or 1.234,56, 2024-05-17, 0.1234-103, 1.2.3."""
+
+
+class TrialFailed(UheboError):
+    """This trial has no value; the study goes on."""
 
 
 def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
@@ -95,7 +110,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
     if program is None:
         there = Path(command[0]).is_file()
         remedy = f"make it executable: chmod +x {command[0]}" if there else "check the name, or give module:function"
-        raise InvalidInputError(f"{command[0]} is no program that can be run; {remedy}")
+        raise InvalidInputError(f"{command[0]} is not a program that can be run; {remedy}")
 
     def run(number: int, params: Params) -> float:
         arguments = [_filled(part, params) for part in command[1:]]
@@ -113,7 +128,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
                     start_new_session=True,
                 )
             except OSError as error:  # no #! line, say: every trial would fail in the same way
-                raise InvalidInputError(f"{program} can not be started: {error.strerror}; check its #! line") from error
+                raise InvalidInputError(f"{program} cannot be started: {error.strerror}; check its #! line") from error
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired as error:
@@ -129,7 +144,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
 
 
 def environment_names(names: Sequence[str]) -> dict[str, str]:
-    """Parameter -> UHEBO_PARAM_<NAME>: upper case, with _ for what is no letter or digit."""
+    """Parameter -> UHEBO_PARAM_<NAME>: upper case, with _ for whatever is not a letter or digit."""
     variables = {name: "UHEBO_PARAM_" + re.sub(r"\W", "_", name.upper()) for name in names}
     for name, variable in variables.items():
         same = [other for other, theirs in variables.items() if theirs == variable and other != name]
@@ -163,3 +178,34 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
             return
+
+
+def last_number(text: str) -> float:
+    """The last number that a program printed; words with digits in them (cuda0, 12s, resnet-50, v1.2) are none.
+
+    A trial without a value is noticed; one with a wrong value is not. So what can be read in two ways is refused.
+    """
+    plain = ESCAPE.sub(" ", COLOUR_INSIDE.sub("", text)).replace("\N{MINUS SIGN}", "-")
+    for match in reversed(list(WORD.finditer(plain))):
+        word = match[0].rstrip(".,'’+-")
+        if NUMBER.fullmatch(word):
+            return number_of(float(word.lower().replace("d", "e")))
+        if DOUBTFUL.fullmatch(word):
+            raise TrialFailed(
+                f"the last number that the program printed is in {match[0][:80]!r}, which can be read in more than one "
+                "way; let it print the value last, as a plain number such as 1234.56"
+            )
+    raise TrialFailed("the program printed no number; its last printed number is the value")
+
+
+def number_of(value: Any) -> float:
+    """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TrialFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
+    if math.isnan(number):
+        raise TrialFailed("the value is NaN, expected a number")
+    return number

@@ -6,28 +6,30 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from optuna.study import Study
+from optuna.trial import Trial, TrialState
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from uhebo.cli import options
+from uhebo.cli.objective import Objective, TrialFailed, objective_of
 from uhebo.cli.output import say, write_json, write_table
+from uhebo.cli.records import best_rows, counted, record
+from uhebo.cli.settings import ask, continued, given_settings, new_study, with_sampler
+from uhebo.cli.space_file import Declared, declared
 from uhebo.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
-    from optuna.study import Study
-    from optuna.trial import Trial
-
-    from uhebo.cli.objective import Objective
-    from uhebo.cli.space_file import Declared
-    from uhebo.storage.places import Place
+from uhebo.optuna_.trial_log import FAILURE
+from uhebo.storage.explain import one_line
+from uhebo.storage.places import Place, opened, place_of
 
 TRIALS = 60
-"""How many there are where nobody says."""
+"""Trials where neither the option nor the space file says how many."""
 HOPELESS = 5
-"""When so many trials fail before the first value, the run ends."""
-EXIT_TERMINATED = 143
+"""Failed trials, before the first value, that end the run."""
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 Advance = Callable[[float | None], None]
 
 
@@ -71,58 +73,45 @@ def optimize(
       $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
     """
-    from uhebo.cli.continuing import continued
-    from uhebo.cli.objective import objective_of
-    from uhebo.cli.settings import with_sampler
-    from uhebo.cli.space_file import declared
-    from uhebo.cli.study import given_settings
-    from uhebo.storage.places import opened, place_of
-
-    given = given_settings(direction, method, seed, None, startup, acquisition, deterministic)
+    given = given_settings(
+        direction=direction,
+        method=method,
+        seed=seed,
+        n_startup_trials=startup,
+        acquisition=acquisition,
+        deterministic=deterministic,
+    )
     place = place_of(storage)
-    wanted = declared(space, param) if space is not None or param else None
+    wanted = declared(space, param)
     planned = _planned(trials, wanted)
     objective = objective_of(target, timeout)
     with opened(place, create=True) as store:
         loaded = continued(store, place, study, wanted, given)
-        loaded = loaded or _new(store, place, study, wanted, {**given, "n_trials": planned})
+        loaded = loaded or new_study(store, place, study, wanted, {**given, "n_trials": planned})
         kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
             with _terminable(), _progress(planned) as advance:
                 run(loaded, kept.space, objective, planned, advance)
         except KeyboardInterrupt:
-            code = 130
+            code = EXIT_INTERRUPTED
         except Terminated:
             code = EXIT_TERMINATED
         _show(loaded, place, code, as_json)
     raise typer.Exit(code)
 
 
-def _planned(trials: int | None, wanted: Declared | None) -> int:
+def _planned(trials: int | None, wanted: Declared) -> int:
     """How many trials this run is to have: the option's number, else the space file's."""
-    name, planned = "--trials", trials
-    if planned is None and wanted is not None:
-        name, planned = "n_trials in the space file", wanted.settings.get("n_trials")
-    if planned is None:
-        return TRIALS
+    name = "n_trials in the space file" if trials is None else "--trials"
+    planned: int = wanted.settings.get("n_trials", TRIALS) if trials is None else trials
     if planned < 1:
         raise InvalidInputError(f"{name} is {planned}; expected 1 or more")
     return planned
 
 
-def _new(storage: BaseStorage, place: Place, name: str | None, wanted: Declared | None, given: dict[str, Any]) -> Study:
-    from uhebo.cli.space_file import Declared
-    from uhebo.cli.study import new_study
-
-    return new_study(storage, place, name, wanted or Declared({}), given)
-
-
 def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
-    from uhebo.cli.printed import TrialFailed
-    from uhebo.cli.settings import ask
-
     succeeded = 0
     for done in range(1, trials + 1):
         trial = ask(study, space)
@@ -146,7 +135,7 @@ def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, 
 
 
 def _store(study: Study, trial: Trial, value: float) -> None:
-    """Tell the value; if that can not be done, it is at least on standard error."""
+    """Tell the value; if that cannot be done, it is at least on standard error."""
     try:
         study.tell(trial.number, value)
     except BaseException:
@@ -155,11 +144,6 @@ def _store(study: Study, trial: Trial, value: float) -> None:
 
 
 def _fail(study: Study, trial: Trial, reason: str) -> None:
-    from optuna.trial import TrialState
-
-    from uhebo.optuna_.trial_log import FAILURE
-    from uhebo.storage.explain import one_line
-
     trial.set_user_attr(FAILURE, one_line(reason)[:500])
     study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
@@ -191,9 +175,6 @@ def _progress(trials: int) -> Iterator[Advance]:
 
         yield tell_best
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[best]}"))
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=trials, best="")
@@ -207,32 +188,21 @@ def _progress(trials: int) -> Iterator[Advance]:
 
 
 def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
-    from optuna.trial import TrialState
-
-    from uhebo.cli.records import STATES, cells, record
-
-    trials = study.get_trials(deepcopy=False)
-    states = [STATES[trial.state] for trial in trials]
-    best = study.best_trial if any(t.state == TrialState.COMPLETE for t in trials) else None
+    states = counted(study.get_trials(deepcopy=False))
+    best = study.best_trial if "finished" in states else None
     if as_json:
         write_json(
             {
                 "study": study.study_name,
                 "storage": place.shown,
                 "interrupted": bool(code),
-                "trials": {state: states.count(state) for state in dict.fromkeys(states)},
+                "trials": states,
                 "best": None if best is None else record(best),
             }
         )
         return
     if best is not None:
-        names = list(best.params)
-        rows = [("value", best.value), ("trial", str(best.number))]
-        write_table(("best", ""), [*rows, *zip(names, cells(best, names, exact=False), strict=True)])
+        write_table(("best", ""), best_rows(best))
     ended = "interrupted; run it again to go on" if code else "done"
-    failed = states.count("failed")
-    say(
-        f"{ended}: {states.count('finished')} finished"
-        + (f", {failed} failed" if failed else "")
-        + f", in {place.shown}"
-    )
+    failed = f", {states['failed']} failed" if "failed" in states else ""
+    say(f"{ended}: {states.get('finished', 0)} finished{failed}, in {place.shown}")

@@ -9,7 +9,8 @@ import typer
 StudyFile = Annotated[
     str,
     typer.Argument(
-        metavar="STUDY", help="Where the study is: lab.db (SQLite), lab.log or lab.jsonl (journal), or a database URL."
+        metavar="STUDY",
+        help="Where the study is: lab.db (SQLite), lab.log or lab.jsonl (journal), a database URL, or env:NAME.",
     ),
 ]
 StudyName = Annotated[

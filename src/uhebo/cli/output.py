@@ -11,23 +11,15 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from typing import Any
 
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.storage.explain import one_line, printable
 
 
-class Format(Enum):
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
-def chosen_format(as_json: bool, as_csv: bool = False) -> Format:
+def only_one(as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise InvalidInputError("--json and --csv were both given; choose one")
-    return Format.JSON if as_json else Format.CSV if as_csv else Format.TABLE
 
 
 def say(message: str) -> None:

@@ -22,7 +22,7 @@ STATES = {
 }
 
 HISTORY_COLUMNS = ("number", "state", "value")
-"""What a history begins with; the parameters follow, and `failure` where a trial has a reason."""
+"""Columns that a history begins with; the parameters follow, and `failure` where a trial has a reason."""
 
 
 def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None) -> list[str]:
@@ -116,6 +116,22 @@ def expected(distribution: BaseDistribution) -> str:
     step = getattr(distribution, "step", None)
     kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
     return f"{kind} from {low} to {high}" + (f" in steps of {step}" if step not in (None, 1) else "")
+
+
+def counted(trials: Sequence[FrozenTrial]) -> dict[str, int]:
+    """How many trials there are in each state."""
+    states = [STATES[trial.state] for trial in trials]
+    return {state: states.count(state) for state in dict.fromkeys(states)}
+
+
+def best_rows(trial: FrozenTrial) -> list[tuple[str, Any]]:
+    """The best trial as a table for people."""
+    names = list(trial.params)
+    return [
+        ("value", trial.value),
+        ("trial", str(trial.number)),
+        *zip(names, cells(trial, names, exact=False), strict=True),
+    ]
 
 
 def best(study: Study) -> FrozenTrial:

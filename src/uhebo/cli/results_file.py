@@ -17,15 +17,13 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.csv_table import Table, read_table
+from uhebo.cli.files import Table, read_table
 from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, texts
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
-
-
 FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
 """States of a history's rows that have no value."""
 
@@ -83,7 +81,7 @@ def read_results(
         known.append(entry)
     if not known:
         what = "no row with a result" if passed_over else "a header and no rows"
-        raise InvalidInputError(f"{path} has {what}; add one line a result")
+        raise InvalidInputError(f"{path} has {what}; add one line per result")
     if history:
         _check_other_study(path, known, space, trials)
     return Results(known, passed_over)
@@ -233,24 +231,18 @@ def _inside(name: str, value: Any, distribution: BaseDistribution) -> Any:
 
 
 def _check_same_point(number: int, params: Mapping[str, Any], trial: FrozenTrial) -> None:
-    """Where parameters come with a number, they must be those that were suggested."""
-    name = _elsewhere(params, trial)
-    if name is not None:
-        raise InvalidInputError(
-            f"{name} is {params[name]!r}, but trial {number} was suggested with {trial.params[name]!r}; correct it, or "
-            "leave number empty if the experiment was made at this point"
-        )
-
-
-def _elsewhere(params: Mapping[str, Any], trial: FrozenTrial) -> str | None:
-    """The first parameter in which a point is not the trial's, rounding apart."""
+    """Where parameters come with a number, they must be those that were suggested, rounding apart."""
     for name, value in params.items():
-        if name not in trial.params or trial.params[name] == value:
-            continue
-        distribution = trial.distributions[name]
-        if isinstance(distribution, FloatDistribution) and not distribution.single():
-            there, here = SearchSpace.of({name: distribution}).encode_many([trial.params, params])
-            if abs(there[0] - here[0]) <= NEAR:
-                continue
-        return name
-    return None
+        suggested = trial.params.get(name, value)
+        if suggested != value and not _rounded(trial.distributions[name], suggested, value):
+            raise InvalidInputError(
+                f"{name} is {value!r}, but trial {number} was suggested with {suggested!r}; correct it, or leave "
+                "number empty if the experiment was made at this point"
+            )
+
+
+def _rounded(distribution: BaseDistribution, suggested: Any, value: Any) -> bool:
+    if not isinstance(distribution, FloatDistribution) or distribution.single():
+        return False
+    there, here = SearchSpace.of({"x": distribution}).encode_many([{"x": suggested}, {"x": value}])
+    return bool(abs(there[0] - here[0]) <= NEAR)

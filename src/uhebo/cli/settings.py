@@ -1,28 +1,38 @@
-"""What the shell keeps in the study itself: the space and the sampler's settings, so that any later command goes on."""
+"""What the shell keeps in a study, the space and the sampler's settings, so that any later command goes on with it."""
 
 from __future__ import annotations
 
 import json
+import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
+import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
-from optuna.study import Study
+from optuna.storages import BaseStorage
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from uhebo.cli.output import say
+from uhebo.cli.space_file import Declared
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
-from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
+from uhebo.storage.places import Place, load, study_names
+
+logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
 SAMPLER_SETTINGS = ("method", "seed", "n_trials", "n_startup_trials", "acquisition", "deterministic")
+_said: WeakSet[BaseStorage] = WeakSet()
+"""Storages whose trials were said to disagree: one command reads the settings more than once."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,11 @@ class ShellSampler(UHESampler):
         self.busy = trial.number
 
 
+def given_settings(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {key: value for key, value in options.items() if value is not None}
+
+
 def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given, checked; a seed is drawn where there is none, so that it can be kept."""
     settings = {key: given[key] for key in SAMPLER_SETTINGS if given.get(key) is not None}
@@ -56,11 +71,6 @@ def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def keep(study: Study, kept: Kept) -> None:
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
     study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.sampler})
-
-
-def made_elsewhere(study: Study) -> bool:
-    """Whether a study has no settings of the shell's: it was made by Optuna, or by `uhebo.minimize`."""
-    return ATTRIBUTE not in study.user_attrs
 
 
 def effective(kept: Kept) -> dict[str, Any]:
@@ -86,7 +96,7 @@ def kept_in(study: Study) -> Kept:
         return Kept(as_distributions(space), sampler)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InvalidInputError(
-            f"the settings kept in study {study.study_name!r} can not be read ({error}); make a new study and tell "
+            f"the settings kept in study {study.study_name!r} cannot be read ({error}); make a new study and tell "
             "it the results (uhebo history --csv prints them)"
         ) from error
 
@@ -100,19 +110,14 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
     if not finished:
         return as_distributions(max(trials, key=lambda trial: (len(trial.distributions), trial.number)).distributions)
     latest = max(finished, key=lambda trial: trial.number)
-    _say_where_trials_disagree(study, finished, latest)
-    return as_distributions(latest.distributions)
-
-
-def _say_where_trials_disagree(study: Study, finished: Sequence[FrozenTrial], latest: FrozenTrial) -> None:
     other = [trial for trial in finished if trial.distributions != latest.distributions]
-    if other:
-        warn_once(
-            study,
-            "other ranges",
+    if other and study._storage not in _said:
+        _said.add(study._storage)
+        logger.warning(
             f"{len(other)} of {len(finished)} finished trials have other parameters or ranges than trial "
-            f"{latest.number}, the latest; going on with its: {', '.join(latest.distributions)}",
+            f"{latest.number}, the latest; going on with its: {', '.join(latest.distributions)}"
         )
+    return as_distributions(latest.distributions)
 
 
 def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:
@@ -137,3 +142,81 @@ def ask(study: Study, space: dict[str, BaseDistribution]) -> Trial:
             with suppress(Exception):
                 study.tell(sampler.busy, state=TrialState.FAIL, skip_if_finished=True)
         raise
+
+
+def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Declared, given: dict[str, Any]) -> Study:
+    """A study with its settings; options win over what the space file says."""
+    if not wanted.space:
+        raise InvalidInputError("a study needs parameters; give --space space.toml, or --param x=float:0:1")
+    settings = {**wanted.settings, **given}
+    direction = _checked_direction(settings.get("direction", "minimize"))
+    sampler = sampler_settings(settings)
+    name = place.default_name if name is None else name
+    if name in study_names(storage):
+        raise InvalidInputError(
+            f"{place.shown} holds a study {name!r} already; go on with uhebo suggest {place.shown}, or choose another "
+            "file or --study NAME"
+        )
+    made = optuna.create_study(storage=storage, study_name=name, direction=direction)
+    keep(made, Kept(wanted.space, sampler))
+    return made
+
+
+def continued(
+    storage: BaseStorage, place: Place, name: str | None, wanted: Declared, given: dict[str, Any]
+) -> Study | None:
+    """The study that is there already, if what was asked agrees with it; None if there is none of that name."""
+    names = study_names(storage)
+    if not names or (name is not None and name not in names):
+        return None
+    study = load(storage, place, name)
+    asked = {**wanted.settings, **given}
+    asked.pop("n_trials", None)  # how many more to run is for this run to say
+    was = study.direction.name.lower()
+    direction = asked.pop("direction", was)
+    _checked_direction(direction)
+    settings = sampler_settings(asked)  # nonsense is refused before it is compared
+    if direction != was:
+        raise _differs(place, "direction", was, direction)
+    if ATTRIBUTE in study.user_attrs:
+        _compare(place, kept_in(study), wanted, asked)
+    else:
+        _take_over(study, place, wanted, asked, settings)
+    say(f"going on with study {study.study_name!r} in {place.shown}")
+    return study
+
+
+def _compare(place: Place, kept: Kept, wanted: Declared, asked: dict[str, Any]) -> None:
+    was = effective(kept)
+    for key, value in asked.items():
+        if was.get(key) != value:
+            raise _differs(place, key, was.get(key), value)
+    if wanted.space and wanted.space != kept.space:
+        raise _differs(place, "space")
+
+
+def _take_over(study: Study, place: Place, wanted: Declared, asked: dict[str, Any], settings: dict[str, Any]) -> None:
+    """A study that Optuna made has no settings of ours to differ from: it gets those that were asked for."""
+    if wanted.space and not any(t.distributions for t in study.get_trials(deepcopy=False)):
+        keep(study, Kept(wanted.space, settings))
+        return
+    kept = kept_in(study)
+    _compare(place, kept, wanted, {})
+    if asked:
+        keep(study, Kept(kept.space, settings))
+        said = ", ".join(f"{key} {value}" for key, value in asked.items())
+        say(f"study {study.study_name!r} had no settings of uhebo's; kept in it from now on: {said}")
+
+
+def _checked_direction(direction: str) -> StudyDirection:
+    if direction not in ("minimize", "maximize"):
+        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+    return StudyDirection[direction.upper()]
+
+
+def _differs(place: Place, key: str, was: Any = None, asked: Any = None) -> InvalidInputError:
+    detail = "" if asked is None else f" ({was}, not {asked})"
+    return InvalidInputError(
+        f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, or give "
+        "another --storage or --study"
+    )

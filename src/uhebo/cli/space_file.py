@@ -11,18 +11,22 @@ gas = ["argon", "nitrogen"]     # words are choices
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uhebo.cli.limits import read_text
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+
+from uhebo.cli.files import read_text
 from uhebo.errors import InvalidInputError
+from uhebo.space import Categorical, Float, Int, as_distributions
 
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SETTINGS: dict[str, tuple[type, ...]] = {
     "direction": (str,),
@@ -75,7 +79,7 @@ def _read_file(path: str) -> Declared:
         )
     parameters = content.get("parameters")
     if not isinstance(parameters, Mapping) or not parameters:
-        raise InvalidInputError(f"{path} has no [parameters]; add one line a parameter, such as x = [0.0, 1.0]")
+        raise InvalidInputError(f"{path} has no [parameters]; add one line per parameter, such as x = [0.0, 1.0]")
     settings = {key: value for key, value in content.items() if key != "parameters"}
     for key, value in settings.items():
         if not isinstance(value, SETTINGS[key]) or (isinstance(value, bool) and SETTINGS[key] != (bool,)):
@@ -87,18 +91,11 @@ def _parsed(path: str, text: str) -> Any:
     try:
         if path.lower().endswith(".json"):
             return json.loads(text)
-        return _toml().loads(text)
+        return tomllib.loads(text)
     except RecursionError as error:
         raise InvalidInputError(f"{path} is nested too deeply; see docs/shell.md for the format") from error
     except ValueError as error:  # TOMLDecodeError and JSONDecodeError are ValueErrors
         raise InvalidInputError(f"{path} is not valid: {error}") from error
-
-
-def _toml() -> Any:
-    for module in ("tomllib", "tomli"):  # the first comes with Python 3.11 and later
-        if importlib.util.find_spec(module) is not None:
-            return importlib.import_module(module)
-    raise InvalidInputError("reading TOML needs Python 3.11 or: pip install tomli (or use --param, or a JSON file)")
 
 
 def _distribution(name: str, given: Any, path: str) -> BaseDistribution:
@@ -127,8 +124,6 @@ def _from_list(name: str, given: list[Any]) -> BaseDistribution:
 
 
 def _from_table(name: str, table: Mapping[str, Any]) -> BaseDistribution:
-    from uhebo.space import Categorical, Float, Int
-
     kind = TYPES.get(str(table.get("type")))
     if kind is None:
         raise InvalidInputError(f"parameter {name!r}: type is {table.get('type')!r}, expected one of {list(KEYS)}")
@@ -151,12 +146,8 @@ def _from_table(name: str, table: Mapping[str, Any]) -> BaseDistribution:
 
 
 def _checked(name: str, given: Any) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution
-
-    from uhebo.space import as_distributions
-
     if name in RESERVED:
-        raise InvalidInputError(f"a parameter can not be named {name!r}, which is a column of our tables; rename it")
+        raise InvalidInputError(f"a parameter cannot be named {name!r}, which is a column of our tables; rename it")
     made = as_distributions({name: given})[name]
     if isinstance(made, CategoricalDistribution):
         odd = [c for c in made.choices if not (c is None or isinstance(c, (bool, int, float, str)))]

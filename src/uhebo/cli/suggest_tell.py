@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from uhebo.cli import options
-from uhebo.cli.output import Format, chosen_format, say, write_csv, write_json, write_table
+from uhebo.cli.output import only_one, say, write_csv, write_json, write_table
+from uhebo.cli.records import cells, parameter_names, record
+from uhebo.cli.results_file import Known, Results, read_results, running_number, value_of
+from uhebo.cli.settings import Kept, ask, kept_in, with_sampler
 from uhebo.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
-
-    from uhebo.cli.results_file import Known, Results
-    from uhebo.cli.settings import Kept
+from uhebo.optuna_.trial_log import FAILURE
+from uhebo.storage.explain import explain, one_line
+from uhebo.storage.places import study_at
 
 MAX_BATCH = 1000
 
@@ -37,10 +38,7 @@ def suggest(
       $ uhebo suggest lab.db -n 4
       $ uhebo suggest lab.db -n 4 --csv
     """
-    from uhebo.cli.settings import ask, with_sampler
-    from uhebo.storage.places import study_at
-
-    form = chosen_format(as_json, as_csv)
+    only_one(as_json, as_csv)
     if not 1 <= count <= MAX_BATCH:
         raise InvalidInputError(f"-n is {count}; expected 1 to {MAX_BATCH}")
     with study_at(file, study) as loaded:
@@ -50,23 +48,21 @@ def suggest(
             made.extend(ask(loaded, kept.space).number for _ in range(count))
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
-                trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
-                _show([trials[number] for number in made], kept, form)
-        if form is Format.TABLE:
+                trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
+                _show(trials, kept, as_json, as_csv)
+        if not (as_json or as_csv):
             say(f"when a value is known: uhebo tell {file} {made[0]} VALUE")
 
 
-def _show(trials: list[FrozenTrial], kept: Kept, form: Format) -> None:
-    from uhebo.cli.records import cells, parameter_names
-
+def _show(trials: list[FrozenTrial], kept: Kept, as_json: bool, as_csv: bool) -> None:
     names = parameter_names(trials, kept.space)
-    if form is Format.JSON:
+    rows = [[trial.number, *cells(trial, names, exact=as_csv)] for trial in trials]
+    if as_json:
         write_json([{"number": trial.number, "params": trial.params} for trial in trials])
-    elif form is Format.CSV:
-        rows = [[t.number, *cells(t, names, exact=True), ""] for t in trials]
-        write_csv(["number", *names, "value"], rows)
+    elif as_csv:
+        write_csv(["number", *names, "value"], [[*row, ""] for row in rows])
     else:
-        write_table(["number", *names], [[t.number, *cells(t, names, exact=False)] for t in trials])
+        write_table(["number", *names], rows)
 
 
 def tell(
@@ -93,10 +89,6 @@ def tell(
       $ uhebo tell lab.db 4 --failed
       $ uhebo tell lab.db --csv results.csv
     """
-    from uhebo.cli.results_file import Known, Results, read_results, running_number, value_of
-    from uhebo.cli.settings import kept_in
-    from uhebo.storage.places import study_at
-
     option = next((text for text in (number, value) if text is not None and text.startswith("--")), None)
     if option is not None:
         raise typer.BadParameter(f"no such option: {option}")
@@ -118,10 +110,6 @@ def tell(
 
 def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution]) -> None:
     """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
-    from optuna.trial import TrialState
-
-    from uhebo.storage.explain import explain
-
     done = 0
     try:
         for row in known:
@@ -141,11 +129,6 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
 
 def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
     """An experiment that was not suggested here."""
-    from optuna.trial import TrialState, create_trial
-
-    from uhebo.optuna_.trial_log import FAILURE
-    from uhebo.storage.explain import one_line
-
     return create_trial(
         state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,
         params=row.params,
@@ -164,10 +147,6 @@ def _outcome(row: Known) -> str:
 
 
 def _confirm(study: Study, results: Results, as_json: bool) -> None:
-    from optuna.trial import TrialState
-
-    from uhebo.cli.records import record
-
     finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     best: Any = record(study.best_trial) if finished else None
     known, left = results.known, results.passed_over

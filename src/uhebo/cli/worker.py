@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from uhebo.cli import options
+from uhebo.cli.objective import Objective, objective_of
 from uhebo.cli.output import say, write_json
+from uhebo.cli.settings import with_sampler
 from uhebo.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from uhebo.cli.objective import Objective
-    from uhebo.storage.places import Place
-    from uhebo.storage.retry import Retry
-    from uhebo.workers import Job
+from uhebo.storage.places import Place, close_storage, load, open_storage, place_of
+from uhebo.storage.retry import Retry
+from uhebo.workers import Job, Options, run
+from uhebo.workers.child import CannotEvaluate
 
 
 def worker(
@@ -48,20 +48,16 @@ def worker(
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Append each event as JSON.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Work on a study together with other workers. Start it as often as you like, on as many machines.
+    """Work on a study together with other workers; start as many as you like.
 
-    Each worker takes trials until the study has as many as were planned, over all workers. Make the study first, with
-    uhebo create --trials. What is optimised is as in uhebo optimize. See docs/scaling-out.md.
+    They may be on many machines. Each takes trials until the study has as many as were planned, over all workers. Make
+    the study first, with uhebo create --trials. What is optimised is as in uhebo optimize. See docs/scaling-out.md.
 
     \b
     Example:
-      $ uhebo create "$URL" --study tune --space space.toml --trials 200
-      $ uhebo worker --storage "$URL" --study tune train:loss
+      $ uhebo create env:URL --study tune --space space.toml --trials 200
+      $ uhebo worker --storage env:URL --study tune train:loss
     """
-    from uhebo.cli.objective import objective_of
-    from uhebo.storage.places import place_of
-    from uhebo.workers import Options, run
-
     chosen = Options(
         heartbeat=heartbeat,
         grace=grace,
@@ -90,10 +86,6 @@ def worker(
 
 def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, retry: Retry) -> Job:
     """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
-    from uhebo.cli.settings import with_sampler
-    from uhebo.storage.places import close_storage, load, open_storage
-    from uhebo.workers import Job
-
     storage = retry.call(lambda: open_storage(place), "opening the storage")
     stack.callback(close_storage, storage)
     study = retry.call(lambda: load(storage, place, name), "opening the study")
@@ -105,8 +97,7 @@ def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, r
 
 
 def _evaluation(objective: Objective) -> Objective:
-    """An objective that can not be run at all ends the worker; what fails otherwise is a failed trial."""
-    from uhebo.workers.child import CannotEvaluate
+    """An objective that cannot be run at all ends the worker; what fails otherwise is a failed trial."""
 
     def evaluate(number: int, params: Mapping[str, Any]) -> float:
         try:

@@ -100,7 +100,7 @@ def start_dashboard(
     if not local and not allow_remote:
         raise ReportError(
             f"host {clean(host)!r} can be reached from other machines, and {NO_AUTHENTICATION}; "
-            "use 127.0.0.1 with an SSH tunnel, or allow it explicitly (allow_remote=True)"
+            "use 127.0.0.1 with an SSH tunnel, or allow it explicitly (allow_remote=True, --allow-remote in the shell)"
         )
     if not local:
         logger.warning("listening on %s: %s", clean(host), NO_AUTHENTICATION)

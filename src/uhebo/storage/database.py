@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import time
 import weakref
@@ -84,8 +85,8 @@ def _parsed(url: str) -> URL:
             "this is no database URL; expected such as postgresql+psycopg://user:password@host:5432/name, with "
             "special characters in the password written as %40 (@), %3A (:), %2F (/)"
         ) from None
-    rest = (parts.host or "", parts.database or "" if parts.password else "", *parts.query)
-    if parts.get_backend_name() != "sqlite" and any("@" in part for part in rest):
+    after_user = re.sub(r"^.*?://[^:/]*|[?&][\w.]+=[^&]*", "", url)
+    if parts.get_backend_name() != "sqlite" and after_user.count("@") > 1:
         raise InvalidInputError("the storage URL has an @ in its user name or password; write %40 for it")
     return parts
 

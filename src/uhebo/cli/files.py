@@ -1,17 +1,40 @@
-"""A CSV as spreadsheets write it: comma, semicolon or tab between cells, empty columns at the end, decimal commas."""
+"""Files of the user's, read with a limit: nothing that is given can fill the memory or hang the program."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
-from uhebo.cli.limits import MAX_ROWS, read_text
 from uhebo.errors import InvalidInputError
 
+MAX_BYTES = 10_000_000
+MAX_ROWS = 100_000
 WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+
+
+def read_text(path: str) -> str:
+    """The text of a file (`-`: standard input), at most MAX_BYTES of UTF-8, with or without a byte-order mark."""
+    try:
+        raw = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else _read(Path(path))
+    except FileNotFoundError as error:
+        raise InvalidInputError(f"there is no file {path}; check the path") from error
+    if len(raw) > MAX_BYTES:
+        raise InvalidInputError(f"{path} is larger than {MAX_BYTES // 1_000_000} MB; split it, or check the path")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is not UTF-8 text; save it as UTF-8 (in Excel: CSV UTF-8)") from error
+
+
+def _read(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(f"{path} is a folder or a device; give a file")
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 @dataclass(frozen=True)
@@ -29,9 +52,9 @@ class Table:
 
 
 def read_table(path: str) -> Table:
+    """A CSV as spreadsheets write it: comma, semicolon or tab between cells, empty columns, decimal commas."""
     text = read_text(path)
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     try:
@@ -49,13 +72,9 @@ def read_table(path: str) -> Table:
     except csv.Error as error:
         raise InvalidInputError(f"{path}, line {reader.line_num}: not valid CSV ({error})") from error
     if not any(header):
-        raise InvalidInputError(f"{path} is empty; expected a header line and one line a result")
-    used = _used(header, [row for _, row in rows])
+        raise InvalidInputError(f"{path} is empty; expected a header line and one line per result")
+    # Columns with a name or a cell: a spreadsheet also saves those that were once clicked on.
+    used = [at for at, name in enumerate(header) if name or any(row[at].strip() for _, row in rows)]
     return Table(
         [header[at] for at in used], [(line, [row[at] for at in used]) for line, row in rows], delimiter == ";"
     )
-
-
-def _used(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Columns with a name or a cell: a spreadsheet also saves those that were once clicked on."""
-    return [at for at, name in enumerate(header) if name or any(row[at].strip() for row in rows)]
