@@ -152,6 +152,18 @@ def test_import_does_not_look_the_version_up() -> None:
     assert done.stdout.strip() == "False"
 
 
+def test_help_loads_no_library_with_the_experiments_installed_either() -> None:
+    """Their commands come by entry points, which the shell imports to show them."""
+    require("uhebo_experiments", "pip install uhebo-experiments")
+    heavy = ("numpy", "scipy", "optuna", "matplotlib", "sklearn", "pandas", "joblib")
+    code = (
+        "import sys, uhebo.cli.app, uhebo_experiments.cli.bench, uhebo_experiments.cli.problems\n"
+        f"import uhebo_experiments.cli.reproduce; print([name for name in {heavy} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip() == "[]"
+
+
 def test_the_changelog_has_a_place_for_what_comes_next() -> None:
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     assert headings[0] == "Unreleased"
