@@ -157,6 +157,16 @@ def test_a_url_whose_password_would_be_read_as_something_else_is_refused(url: st
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("given", ["postgresql:/me:zq@h/d", "me:zq@h", "host=h password=zq", "postgresql//me:z q@h"])
+def test_a_mistyped_url_does_not_become_a_file(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for create in (False, True):
+        with pytest.raises(InvalidInputError) as caught:
+            open_storage(given, create=create)
+        assert "z" not in str(caught.value).replace("postgresql://user:…@host/name", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_journal_is_a_journal_by_its_suffix(tmp_path: Path) -> None:
     for name in ("a.log", "a.jsonl", "a.journal"):
         assert isinstance(open_storage(tmp_path / name, create=True), JournalStorage)

@@ -27,7 +27,6 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
-from uhebo.storage.places import open_storage
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
@@ -252,8 +251,13 @@ def _study(
     storable(run.space, storage)
     make_sampler(run.n_trials, seed, method, options)  # an option that is no good is refused before there is a study
     with QUIET:
-        opened = None if storage is None else open_storage(storage, create=True)
-        study = optuna.create_study(storage=opened, study_name=study_name, direction=direction, load_if_exists=True)
+        if storage is not None:
+            from uhebo.storage.places import (
+                open_storage,  # loads SQLAlchemy, which takes longer than a search in memory
+            )
+
+            storage = open_storage(storage, create=True)
+        study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
     check_direction(study, direction, "call uhebo.{}")
     # Trials that wait in the queue are among those to be run.
     begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))

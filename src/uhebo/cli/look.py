@@ -36,7 +36,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
 
 def history(
     file: options.StudyFile,
-    last: Annotated[int | None, typer.Option("--last", help="Only the latest so many.")] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", help="Show only the latest N trials.")] = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,

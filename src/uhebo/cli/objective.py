@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import operator
 import os
 import re
 import shutil
@@ -60,17 +61,16 @@ def _function(target: str, timeout: float | None) -> Objective:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module)
+        found = importlib.import_module(module)
     except Exception as error:
         hint = f"; write {module.removesuffix('.py')}:{path}" if module.endswith(".py") else ""
         raise InvalidInputError(f"importing {module} failed: {type(error).__name__}: {error}{hint}") from error
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise InvalidInputError(f"module {module} has no {path!r}; check the name")
-        found = getattr(found, part)
-    if not callable(found):
-        raise InvalidInputError(f"{target} is {type(found).__name__}; expected a function that returns a number")
-    function = found
+    try:
+        function: Any = operator.attrgetter(path)(found)
+    except AttributeError as error:
+        raise InvalidInputError(f"module {module} has no {path!r}; check the name") from error
+    if not callable(function):
+        raise InvalidInputError(f"{target} is {type(function).__name__}; expected a function that returns a number")
 
     def call(number: int, params: Params) -> float:  # noqa: ARG001
         try:
@@ -181,7 +181,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def last_number(text: str) -> float:
-    """The last number that a program printed; words with digits in them (cuda0, 12s, resnet-50, v1.2) are none.
+    """The last number that a program printed; words with digits in them (cuda0, 12s, resnet-50, v1.2) are not numbers.
 
     A trial without a value is noticed; one with a wrong value is not. So what can be read in two ways is refused.
     """

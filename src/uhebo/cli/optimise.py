@@ -57,7 +57,7 @@ def optimize(
     direction: options.DirectionOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
-    startup: options.Startup = None,
+    n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
     timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")] = None,
@@ -73,14 +73,7 @@ def optimize(
       $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
     """
-    given = given_settings(
-        direction=direction,
-        method=method,
-        seed=seed,
-        n_startup_trials=startup,
-        acquisition=acquisition,
-        deterministic=deterministic,
-    )
+    given = given_settings(locals())
     place = place_of(storage)
     wanted = declared(space, param)
     planned = _planned(trials, wanted)
@@ -102,7 +95,7 @@ def optimize(
 
 
 def _planned(trials: int | None, wanted: Declared) -> int:
-    """How many trials this run is to have: the option's number, else the space file's."""
+    """Number of trials of this run: the option's, else the space file's."""
     name = "n_trials in the space file" if trials is None else "--trials"
     planned: int = wanted.settings.get("n_trials", TRIALS) if trials is None else trials
     if planned < 1:

@@ -37,7 +37,7 @@ Method = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same suggestions. Default: drawn and kept.")]
 Startup = Annotated[
-    int | None, typer.Option("--startup", help="Random trials before the model. Default: three a parameter.")
+    int | None, typer.Option("--startup", help="Random trials before the model. Default: three per parameter.")
 ]
 Acquisition = Annotated[
     str | None,

@@ -44,12 +44,12 @@ def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     sys.stdout.write(text.getvalue())
 
 
-def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table for people; numbers short, text as it is and never read as markup."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=None if title is None else Text(printable(title)), title_justify="left")
+    table = Table()
     for name in columns:
         table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:

@@ -78,10 +78,9 @@ def parsed(name: str, text: str, distribution: BaseDistribution) -> Any:
             return alike[0]
         raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}")
     try:
-        value = _whole(float(text), text) if isinstance(distribution, IntDistribution) else float(text)
+        return whole(text) if isinstance(distribution, IntDistribution) else float(text)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}{pointed(text)}") from error
-    return value
 
 
 def _alike(text: str, distribution: CategoricalDistribution) -> list[Any]:
@@ -100,8 +99,9 @@ def pointed(text: str) -> str:
     return " with a decimal point and nothing between thousands" if "," in text else ""
 
 
-def _whole(number: float, text: str) -> int:
+def whole(text: str) -> int:
     """12 and 12.0 are the integer 12; spreadsheets write either."""
+    number = float(text)
     if number != int(number):
         raise ValueError(text)
     return int(number)

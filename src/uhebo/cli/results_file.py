@@ -18,10 +18,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.files import Table, read_table
-from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, texts
+from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, texts, whole
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 
+Space = Mapping[str, BaseDistribution]
+Trials = Mapping[int, FrozenTrial]
+Cells = Mapping[str, str]
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
 FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
@@ -39,6 +42,10 @@ class Known:
     failure: str = ""
     """Why it failed, where the file says so."""
 
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.number is None else f"trial {self.number}"
+        return f"{where}: {'failed' if self.value is None else repr(self.value)}"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -48,12 +55,7 @@ class Results:
 
 
 def read_results(
-    path: str,
-    space: Mapping[str, BaseDistribution],
-    trials: Mapping[int, FrozenTrial],
-    *,
-    value_column: str = "value",
-    ignore_extra: bool = False,
+    path: str, space: Space, trials: Trials, *, value_column: str = "value", ignore_extra: bool = False
 ) -> Results:
     """Every row of the file; the first thing that is wrong is an error with file, line and column."""
     table = read_table(path)
@@ -88,12 +90,7 @@ def read_results(
 
 
 def _columns(
-    path: str,
-    header: Sequence[str],
-    space: Mapping[str, BaseDistribution],
-    value_column: str,
-    ignore_extra: bool,
-    history: bool,
+    path: str, header: Sequence[str], space: Space, value_column: str, ignore_extra: bool, history: bool
 ) -> dict[str, int]:
     """Name -> position of the columns that are used."""
     twice = [name for name in header if name and header.count(name) > 1]
@@ -114,23 +111,16 @@ def _columns(
     return {name: at for at, name in enumerate(header) if name in known}
 
 
-def _entry(
-    line: int,
-    cells: Mapping[str, str],
-    space: Mapping[str, BaseDistribution],
-    trials: Mapping[int, FrozenTrial],
-    value_column: str,
-    table: Table,
-) -> Known:
+def _entry(line: int, cells: Cells, space: Space, trials: Trials, value_column: str, table: Table) -> Known:
     number = running_number(table.number(cells["number"]), trials) if cells.get("number") else None
     value = _value(table.number(cells[value_column]), value_column)
-    params = _params(cells, space, table, whole=number is None)
+    params = _params(cells, space, table, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
     return Known(line, number, params, value)
 
 
-def _past(line: int, cells: Mapping[str, str], space: Mapping[str, BaseDistribution], table: Table) -> Known | None:
+def _past(line: int, cells: Cells, space: Space, table: Table) -> Known | None:
     """A row of a history; None if it says nothing. A value that was filled in or corrected wins over the state."""
     state, text = cells["state"].lower(), table.number(cells["value"])
     if state not in STATES.values():
@@ -139,14 +129,12 @@ def _past(line: int, cells: Mapping[str, str], space: Mapping[str, BaseDistribut
     if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
         return None
     value = _value("failed" if not text and state in FAILED else text, "value")
-    params = _params(cells, space, table, whole=True)
+    params = _params(cells, space, table, complete=True)
     failure = "" if value is not None or "failure" in space else cells.get("failure", "")
     return Known(line, None, params, value, failure)
 
 
-def _check_other_study(
-    path: str, known: Sequence[Known], space: Mapping[str, BaseDistribution], trials: Mapping[int, FrozenTrial]
-) -> None:
+def _check_other_study(path: str, known: Sequence[Known], space: Space, trials: Trials) -> None:
     """The history of this very study, or the same one again, would double every experiment in it."""
 
     def key(params: Mapping[str, Any], value: float | None) -> tuple[Any, ...]:
@@ -165,31 +153,29 @@ def _check_other_study(
         )
 
 
-def _params(
-    cells: Mapping[str, str], space: Mapping[str, BaseDistribution], table: Table, *, whole: bool
-) -> dict[str, Any]:
-    """The point of a row; with `whole`, no parameter may be left out."""
+def _params(cells: Cells, space: Space, table: Table, *, complete: bool) -> dict[str, Any]:
+    """The point of a row; if `complete`, no parameter may be left out."""
     params = {}
     for name, distribution in space.items():
         text = cells.get(name, "")
         if text:
             word = isinstance(distribution, CategoricalDistribution) and text in texts(distribution)
-            params[name] = _inside(name, parsed(name, text if word else table.number(text), distribution), distribution)
-        elif whole:
+            value = params[name] = parsed(name, text if word else table.number(text), distribution)
+            if not SearchSpace.of({name: distribution}).contains({name: value}):
+                raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
+        elif complete:
             if not distribution.single():
                 raise InvalidInputError(f"{name} is empty, expected {expected(distribution)}")
             params[name] = SearchSpace.of({name: distribution}).constants[name]
     return params
 
 
-def running_number(text: str, trials: Mapping[int, FrozenTrial]) -> int:
+def running_number(text: str, trials: Trials) -> int:
     """The number of a trial that waits for its value."""
     try:
-        number = int(float(text)) if float(text) == int(float(text)) else None
+        number = whole(text)
     except (ValueError, OverflowError):
-        number = None
-    if number is None:
-        raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3")
+        raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3") from None
     if number not in trials:
         waiting = [n for n, trial in trials.items() if trial.state == TrialState.RUNNING]
         hint = f"waiting for a value: {', '.join(map(str, waiting[:20]))}" if waiting else "none waits for a value"
@@ -221,12 +207,6 @@ def value_of(text: str, name: str = "value") -> float:
         ) from error
     if math.isnan(value):
         raise InvalidInputError(f"{name} is {text!r}, which is not a number; for a trial that failed, say so")
-    return value
-
-
-def _inside(name: str, value: Any, distribution: BaseDistribution) -> Any:
-    if not SearchSpace.of({name: distribution}).contains({name: value}):
-        raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
     return value
 
 

@@ -18,7 +18,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.cli.output import say
-from uhebo.cli.space_file import Declared
+from uhebo.cli.space_file import SETTINGS, Declared
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
@@ -30,7 +30,7 @@ logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
-SAMPLER_SETTINGS = ("method", "seed", "n_trials", "n_startup_trials", "acquisition", "deterministic")
+SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
 _said: WeakSet[BaseStorage] = WeakSet()
 """Storages whose trials were said to disagree: one command reads the settings more than once."""
 
@@ -55,9 +55,9 @@ class ShellSampler(UHESampler):
         self.busy = trial.number
 
 
-def given_settings(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
-    return {key: value for key, value in options.items() if value is not None}
+def given_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a command's options that are settings, and were given."""
+    return {key: options[key] for key in SETTINGS if options.get(key) is not None}
 
 
 def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,7 +153,7 @@ def _checked(name: str, given: Any) -> BaseDistribution:
     if isinstance(made, CategoricalDistribution):
         odd = [c for c in made.choices if not (c is None or isinstance(c, (bool, int, float, str)))]
         if odd:
-            raise InvalidInputError(f"parameter {name!r}: the choice {odd[0]!r} is no text, number, true or false")
+            raise InvalidInputError(f"parameter {name!r}: the choice {odd[0]!r} is not a text, a number, true or false")
     return made
 
 
@@ -191,11 +192,7 @@ def _scalar(text: str) -> Any:
 
 
 def _number(name: str, text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InvalidInputError(f"--param {name}: {text!r} is no number; expected such as {name}=float:0:1") from error
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise InvalidInputError(f"--param {name}: {text!r} is not a number; expected for example {name}=float:0:1")

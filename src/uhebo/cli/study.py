@@ -24,8 +24,8 @@ def create(
     direction: options.DirectionOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
-    trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,
-    startup: options.Startup = None,
+    n_trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,
+    n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
     study: options.StudyName = None,
@@ -38,15 +38,7 @@ def create(
       $ uhebo create lab.db --space space.toml --direction maximize
       $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
     """
-    given = given_settings(
-        direction=direction,
-        method=method,
-        seed=seed,
-        n_trials=trials,
-        n_startup_trials=startup,
-        acquisition=acquisition,
-        deterministic=deterministic,
-    )
+    given = given_settings(locals())
     place = place_of(file)
     wanted = declared(space, param)
     with opened(place, create=True) as storage:

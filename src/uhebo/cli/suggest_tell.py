@@ -122,7 +122,7 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
             done += 1
     except Exception as error:
         rest = known[done:]
-        lost = "; ".join(f"{_name(row)}: {_outcome(row)}" for row in rest[:20])
+        lost = "; ".join(map(str, rest[:20]))
         more = f" and {len(rest) - 20} more" if len(rest) > 20 else ""
         raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}{more}") from error
 
@@ -136,14 +136,6 @@ def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
         value=row.value,
         user_attrs={FAILURE: one_line(row.failure)[:500]} if row.failure else None,
     )
-
-
-def _name(row: Known) -> str:
-    return f"line {row.line}" if row.number is None else f"trial {row.number}"
-
-
-def _outcome(row: Known) -> str:
-    return "failed" if row.value is None else repr(row.value)
 
 
 def _confirm(study: Study, results: Results, as_json: bool) -> None:

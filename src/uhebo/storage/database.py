@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
@@ -49,7 +49,7 @@ def open_database(url: str) -> RDBStorage:
             break
         except BaseException as error:
             # Opening takes two connections: where the second is refused, the first must not be held.
-            close_database(storage)
+            close_storage(storage)
             if attempt == SCHEMA_ATTEMPTS or not (isinstance(error, DatabaseError) and _made_by_another(error)):
                 raise
         time.sleep(random.uniform(0.05, 0.2) * attempt)
@@ -57,16 +57,17 @@ def open_database(url: str) -> RDBStorage:
     return storage
 
 
-def close_database(storage: RDBStorage) -> None:
-    """Close its connections; also of one that was opened in part."""
-    with suppress(Exception):
-        storage.remove_session()
-    with suppress(AttributeError):
-        storage.engine.dispose()
+def close_storage(storage: BaseStorage) -> None:
+    """Close its connections, if it has any; also of one that was opened in part."""
+    if isinstance(storage, RDBStorage):
+        with suppress(Exception):
+            storage.remove_session()
+        with suppress(AttributeError):
+            storage.engine.dispose()
 
 
 def engine_options(url: str) -> dict[str, Any]:
-    """What SQLAlchemy is to know about this kind of database."""
+    """Options of SQLAlchemy for this kind of database."""
     kind = _parsed(url)
     if kind.get_backend_name() == "sqlite":
         return {"connect_args": {"timeout": LOCK_WAIT_S}}
@@ -82,7 +83,7 @@ def _parsed(url: str) -> URL:
         parts = make_url(url)
     except (ArgumentError, ValueError):  # their texts have the URL, or a part of a password as the port
         raise InvalidInputError(
-            "this is no database URL; expected such as postgresql+psycopg://user:password@host:5432/name, with "
+            "this is not a database URL; expected for example postgresql+psycopg://user:password@host:5432/name, with "
             "special characters in the password written as %40 (@), %3A (:), %2F (/)"
         ) from None
     after_user = re.sub(r"^.*?://[^:/]*|[?&][\w.]+=[^&]*", "", url)

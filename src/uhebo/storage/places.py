@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.study import Study
 
 from uhebo.errors import InvalidInputError
+from uhebo.storage.database import close_storage, open_database, sqlite_tables, sqlite_url
 from uhebo.storage.explain import explain, first_line
+from uhebo.storage.journal import journal_storage
 from uhebo.storage.mask import mask, mask_place
 
-if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
-    from optuna.study import Study
+__all__ = ["Place", "close_storage", "load", "open_storage", "opened", "place_of", "study_at", "study_names"]
 
 JOURNAL_SUFFIXES = (".log", ".jsonl", ".journal")
 SQLITE_HEADER = b"SQLite format 3\x00"
@@ -68,8 +72,6 @@ def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = Fa
 
     With `create`, a file that is not there is made.
     """
-    from optuna.storages import BaseStorage
-
     if isinstance(storage, BaseStorage):
         return storage
     if not isinstance(storage, (Place, str, Path)):
@@ -87,7 +89,7 @@ def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = Fa
 
 def _why_not(place: Place, error: Exception) -> str:
     if place.journal:  # Optuna replays the lines as they are: any nonsense in them fails somewhere
-        return f"{place.shown} is damaged or is no journal of a study: {mask(str(error)) or type(error).__name__}"
+        return f"{place.shown} is damaged or is not the journal of a study: {mask(str(error)) or type(error).__name__}"
     if isinstance(error, RuntimeError):
         return f"{place.shown} was written by another version of Optuna: {error}"
     if isinstance(error, ImportError):
@@ -101,22 +103,10 @@ def _why_not(place: Place, error: Exception) -> str:
 
 
 def _open(place: Place) -> BaseStorage:
-    from uhebo.storage.database import open_database, sqlite_url
-    from uhebo.storage.journal import journal_storage
-
     if place.path is None:
         assert place.url is not None
         return open_database(place.url)
     return journal_storage(place.path) if place.journal else open_database(sqlite_url(place.path))
-
-
-def close_storage(storage: BaseStorage) -> None:
-    from optuna.storages import RDBStorage
-
-    from uhebo.storage.database import close_database
-
-    if isinstance(storage, RDBStorage):
-        close_database(storage)
 
 
 @contextmanager
@@ -146,6 +136,10 @@ def _check_path(place: Place, path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
             raise InvalidInputError(f"there is no file {place.shown}; make a study with: uhebo create {place.shown} …")
+        if mask_place(str(path)) != str(path):  # a password must not become the name of a file
+            raise InvalidInputError(
+                f"{place.shown} is mistyped; expected lab.db, or such as postgresql://user:…@host/name"
+            )
         if not path.parent.is_dir():
             raise InvalidInputError(f"there is no folder {path.parent}; make it first, or choose another path")
         return
@@ -171,10 +165,6 @@ def _is_entry(line: bytes) -> bool:
 
 
 def _check_tables(place: Place, path: Path, create: bool) -> None:
-    import sqlite3
-
-    from uhebo.storage.database import sqlite_tables
-
     try:
         tables = sqlite_tables(path)
     except sqlite3.Error as error:
@@ -200,8 +190,6 @@ def study_names(storage: BaseStorage) -> list[str]:
 
 def load(storage: BaseStorage, place: Place, name: str | None) -> Study:
     """The study of that name, or the only one there is."""
-    import optuna
-
     names = study_names(storage)
     listed = ", ".join(names[:NAMES_SHOWN]) + (
         f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
