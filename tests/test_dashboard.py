@@ -81,6 +81,8 @@ def test_note_and_pictures_are_in_the_dashboard(stored: str) -> None:
         detail = json.loads(ask(f"{server.url}api/studies/{study_id}")[1])
         assert NOTE_HEADING in detail["note"]["body"]
         assert "**Next:**" in detail["note"]["body"]
+        assert "the model that suggests" in detail["note"]["body"]
+        assert "importances is Optuna's" in detail["note"]["body"]
         drawn = {item["id"] for item in detail["plotly_graph_objects"]}
         assert {"uhebo-convergence", "uhebo-contour", "uhebo-slice_1"} <= drawn
 

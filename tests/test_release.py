@@ -66,7 +66,17 @@ def test_without_git_the_version_is_the_fallback(copy: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("where", "name", "extra"),
     [
-        (".", "uhebo", {"uhebo/py.typed", "uhebo/report/page.css", "uhebo/report/page.js"}),
+        (
+            ".",
+            "uhebo",
+            {
+                "uhebo/py.typed",
+                "uhebo/report/page.css",
+                "uhebo/report/page.js",
+                "uhebo/report/page.html.j2",
+                "uhebo/report/note.md.j2",
+            },
+        ),
         ("experiments", "uhebo_experiments", {"uhebo_experiments/py.typed"}),
     ],
 )

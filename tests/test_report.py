@@ -34,9 +34,8 @@ from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import figures, safe_file_name, theme, write_report
 from uhebo.report.files import MissingExtraError, ReportError
 from uhebo.report.html import report_html
-from uhebo.report.method_plots import recorded_lengthscales
 from uhebo.report.plots import pictures
-from uhebo.report.text import clean, in_csv, in_figure, in_html, in_markdown
+from uhebo.report.text import clean, in_csv, in_figure, in_markdown
 from uhebo.report.view import StudyView, role_of
 
 require("plotly", "pip install 'uhebo[plot]'")
@@ -125,8 +124,11 @@ def odd_values() -> Study:
 
 
 STUDIES: dict[str, tuple[Callable[[], Study], set[str]]] = {
-    "two floats": (two_floats, {"slice_1", "slice_2", "contour", "calibration", "coverage", "lengthscales", "arms"}),
-    "mixed": (mixed, {"slice_4", "contour", "calibration", "lengthscales", "arms"}),
+    "two floats": (
+        two_floats,
+        {"importance", "slice_1", "slice_2", "contour", "calibration", "coverage", "lengthscales", "arms"},
+    ),
+    "mixed": (mixed, {"importance", "slice_4", "contour", "calibration", "lengthscales", "arms"}),
     "categorical only": (categorical_only, {"slice_1", "slice_2", "contour", "calibration"}),
     "one parameter": (one_parameter, {"slice_1", "calibration"}),
     "by TPE": (by_tpe, {"slice_1", "slice_2", "contour", "calibration", "lengthscales"}),
@@ -208,7 +210,7 @@ def test_slices_go_through_the_surrogate_and_the_best_point() -> None:
     best, belief = view.best, view.belief
     assert best is not None
     assert belief is not None
-    name = next(iter(view.importance))
+    name = view.ranked[0]
     figure = figures(study)["slice_1"]
     line = next(trace for trace in figure.data if trace.name == "median")
     point = {**best.params, name: line.x[60]}
@@ -223,7 +225,7 @@ def test_slices_go_through_the_surrogate_and_the_best_point() -> None:
 def test_the_contour_has_the_two_most_important_parameters() -> None:
     space = {name: FloatDistribution(0, 1) for name in ("idle", "weak", "strong")}
     study = by_random(space, lambda idle, weak, strong: 3 * np.sin(5 * strong) + weak + 0 * idle, 40)
-    assert list(StudyView.of(study).importance)[:2] == ["strong", "weak"]
+    assert StudyView.of(study).ranked[:2] == ("strong", "weak")
     figure = figures(study)["contour"]
     assert figure.layout.xaxis2.title.text == "strong"
     assert figure.layout.yaxis.title.text == "weak"
@@ -241,13 +243,22 @@ def test_arm_weights_are_those_that_were_recorded() -> None:
 
 def test_lengthscales_show_what_was_recorded_against_map() -> None:
     study = two_floats()
-    recorded = recorded_lengthscales(StudyView.of(study))
-    assert set(recorded) == {"consistent"}
-    number, lengths = recorded["consistent"][0]
-    theta = study.trials[number].system_attrs[ATTRIBUTE]["theta"]
-    assert lengths == pytest.approx(np.exp(theta[:2]))
-    names = {trace.name for trace in figures(study)["lengthscales"].data}
-    assert names == {"consistent", "MAP, fitted afterwards"}
+    traces = figures(study)["lengthscales"].data
+    assert {trace.name for trace in traces} == {"consistent", "MAP, fitted afterwards"}
+    shown = [trace for trace in traces if trace.name == "consistent"]
+    for trace, name in zip(shown, StudyView.of(study).ranked, strict=True):
+        theta = study.trials[trace.x[0]].system_attrs[ATTRIBUTE]["theta"]
+        assert trace.y[0] == pytest.approx(np.exp(theta["xy".index(name)]))
+
+
+def test_importances_have_the_intervals_of_the_diagnosis() -> None:
+    study = two_floats()
+    diagnosis = diagnose(study, hmc=False)
+    bars = figures(study, diagnosis)["importance"].data[0]
+    for row, total, above, below in zip(
+        diagnosis.importance, bars.x, bars.error_x.array, bars.error_x.arrayminus, strict=True
+    ):
+        assert (total, total + above, total - below) == pytest.approx((row.total, row.total_high, row.total_low))
 
 
 def test_damaged_tags_are_passed_over() -> None:
@@ -262,7 +273,12 @@ def test_damaged_tags_are_passed_over() -> None:
             system_attrs={ATTRIBUTE: tags},
         )
         study.add_trial(trial)
-    assert recorded_lengthscales(StudyView.of(study)) == {}
+    found = figures(study)
+    assert "arms" not in found
+    assert {trace.name for trace in found["lengthscales"].data} == {
+        "consistent, fitted afterwards",
+        "MAP, fitted afterwards",
+    }
     assert {role_of(trial) for trial in study.trials} == {"other"}
 
 
@@ -407,7 +423,6 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def test_text_for_each_place() -> None:
-    assert in_html("<b> \"'&") == "&lt;b&gt; &quot;&#x27;&amp;"
     assert in_figure("<b>%{x}") == "&lt;b&gt;% {x}"
     assert len(in_figure("x" * 500)) <= 24
     assert in_figure("furnace_temperature_of_zone_1") != in_figure("furnace_temperature_of_zone_2")

@@ -108,7 +108,7 @@ def indices(f: Callable[[Array], Array], first: Array, second: Array) -> tuple[A
     with np.errstate(divide="ignore", invalid="ignore"):
         found = sobol_indices(func=values, n=len(first))
     main = np.clip(np.reshape(found.first_order, (len(flat), -1)), 0.0, 1.0)
-    total = np.clip(np.reshape(found.total_order, (len(flat), -1)), 0.0, None)
+    total = np.clip(np.reshape(found.total_order, (len(flat), -1)), 0.0, 1.0)
     main[flat] = total[flat] = np.nan
     return main, total
 

@@ -24,6 +24,8 @@ class LengthscaleHistory:
 
     names: tuple[str, ...]
     by_estimator: dict[str, Recorded]
+    fitted: tuple[str, ...] = ()
+    """Estimators that the suggestions did not use: a second opinion, fitted afterwards."""
 
 
 def lengthscale_history(study: Study, every: int | None = None, *, seed: int = 0) -> LengthscaleHistory:
@@ -41,12 +43,12 @@ def lengthscale_history(study: Study, every: int | None = None, *, seed: int = 0
         theta, estimator = trial.tags.get("theta"), trial.tags.get("estimator")
         if theta is not None and estimator and len(theta) == len(names) + 2:
             found.setdefault(str(estimator), []).append((trial.number, tuple(float(value) for value in theta)))
-    if every is not None and names:
-        for estimator in ("map", "consistent"):
-            fits = [] if estimator in found else _fits(model, estimator, every, seed)
-            if fits:
-                found[estimator] = fits
-    return LengthscaleHistory(names, {name: tuple(rows) for name, rows in found.items()})
+    missing = [name for name in ("map", "consistent") if name not in found and every is not None and names]
+    for estimator in missing:
+        fits = _fits(model, estimator, every or 1, seed)
+        if fits:
+            found[estimator] = fits
+    return LengthscaleHistory(names, {name: tuple(rows) for name, rows in found.items()}, tuple(missing))
 
 
 def _fits(model: StudyModel, estimator: str, every: int, seed: int) -> list[tuple[int, tuple[float, ...]]]:

@@ -23,7 +23,7 @@ SURFACE = 41
 
 @dataclass(frozen=True)
 class ParameterAxis:
-    """Where the values of one parameter lie on its axis."""
+    """Where the values of one parameter lie on its axis: categories by their index, all others by their value."""
 
     name: str
     distribution: BaseDistribution
@@ -40,79 +40,67 @@ class ParameterAxis:
     def log(self) -> bool:
         return bool(getattr(self.distribution, "log", False))
 
-    def positions(self, values: Sequence[Any]) -> list[float]:
-        """Categories by their index, everything else by its value."""
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last position."""
         if isinstance(self.distribution, CategoricalDistribution):
-            column = Choices(self.distribution.choices)
-            return [float(code) for code in column.encode(values)]
+            return 0.0, len(self.distribution.choices) - 1.0
+        assert isinstance(self.distribution, (FloatDistribution, IntDistribution))
+        return float(self.distribution.low), float(self.distribution.high)
+
+    def positions(self, values: Sequence[Any]) -> list[float]:
+        if isinstance(self.distribution, CategoricalDistribution):
+            values = list(Choices(self.distribution.choices).encode(values))
         return [float(value) for value in values]
 
     def unit(self, position: float) -> float:
         """A position as a share of the axis, 0 at its lower end and 1 at its upper."""
-        if isinstance(self.distribution, CategoricalDistribution):
-            return position / max(len(self.distribution.choices) - 1, 1)
-        assert isinstance(self.distribution, (FloatDistribution, IntDistribution))
-        low, high = float(self.distribution.low), float(self.distribution.high)
+        low, high = self.ends
         if self.log:
-            return (math.log(position) - math.log(low)) / (math.log(high) - math.log(low))
+            position, low, high = math.log(position), math.log(low), math.log(high)
+        if high == low:
+            return 0.0
         return position / (high - low) - low / (high - low)  # each term is finite where the difference overflows
 
-    def few_ticks(self) -> list[tuple[float, str]]:
-        """Up to six places along the axis, with their labels."""
+    def ticks(self, most: int, label: int) -> tuple[list[float], list[str]]:
+        """Places along the axis, and what stands there in at most `label` characters."""
+        low, high = self.ends
         if isinstance(self.distribution, CategoricalDistribution):
             choices = self.distribution.choices
-            return [(float(i), in_figure(choices[i], 12)) for i in range(0, len(choices), math.ceil(len(choices) / 12))]
-        assert isinstance(self.distribution, (FloatDistribution, IntDistribution))
-        low, high = float(self.distribution.low), float(self.distribution.high)
-        if self.log:
-            places = [float(p) for p in np.geomspace(low, high, 5)]
-        elif isinstance(self.distribution, IntDistribution):
-            places = sorted({float(round(p)) for p in np.linspace(low, high, min(5, int(high - low) + 1))})
-        else:
-            places = [float(p) for p in np.linspace(low, high, 5)]
-        return [(place, f"{place:.3g}" if abs(place) < 1e5 else f"{place:.2e}") for place in places]
+            at = range(0, len(choices), math.ceil(len(choices) / most))
+            return [float(i) for i in at], [in_figure(choices[i], label) for i in at]
+        places = log_places(low, high) if self.log else np.linspace(low, high, 5).tolist()
+        if isinstance(self.distribution, IntDistribution):
+            places = sorted({float(round(place)) for place in places})
+        return places, [f"{p:.0f}" if 100 <= abs(p) < 1e6 else f"{p:.3g}" for p in places]
 
     def layout(self) -> dict[str, Any]:
         """Settings of a Plotly axis."""
+        low, high = self.ends
         axis: dict[str, Any] = {"title": {"text": in_figure(self.name)}}
-        if isinstance(self.distribution, CategoricalDistribution):
-            choices = self.distribution.choices
-            shown = range(0, len(choices), max(1, math.ceil(len(choices) / 20)))
-            axis |= {
-                "tickmode": "array",
-                "tickvals": list(shown),
-                "ticktext": [in_figure(choices[i], 16) for i in shown],
-                "range": [-0.6, len(choices) - 0.4],
-                "showgrid": False,
-            }
-        elif isinstance(self.distribution, (FloatDistribution, IntDistribution)):
-            low, high = float(self.distribution.low), float(self.distribution.high)
-            if self.log:
-                margin = 0.03 * (math.log10(high) - math.log10(low))
-                axis |= {"type": "log", "range": [math.log10(low) - margin, math.log10(high) + margin]}
-                places = log_places(low, high)
-                axis |= {"tickmode": "array", "tickvals": places, "ticktext": [f"{place:g}" for place in places]}
-            else:
-                axis["range"] = [low - 0.03 * (high - low), high + 0.03 * (high - low)]
-                if isinstance(self.distribution, IntDistribution) and high - low <= 12:
-                    axis |= {"dtick": max(1, math.ceil((high - low) / 12)), "tick0": low}
-            if isinstance(self.distribution, IntDistribution) and not self.log:
-                axis["tickformat"] = ",d"
+        if self.categorical or self.log:
+            places, texts = self.ticks(20, 16)
+            axis |= {"tickmode": "array", "tickvals": places, "ticktext": texts}
+        if self.categorical:
+            return axis | {"range": [low - 0.6, high + 0.6], "showgrid": False}
+        if self.log:
+            margin = 0.03 * (math.log10(high) - math.log10(low))
+            return axis | {"type": "log", "range": [math.log10(low) - margin, math.log10(high) + margin]}
+        axis["range"] = [low - 0.03 * (high - low), high + 0.03 * (high - low)]
+        if isinstance(self.distribution, IntDistribution):
+            axis |= {"tickformat": ",d"} | ({"dtick": 1, "tick0": low} if high - low <= 12 else {})
         return axis
 
 
-def log_places(low: float, high: float) -> list[float]:
-    """Round numbers from low to high for a log axis, seven at most: powers of ten, or 1, 2, 5 times them."""
+def log_places(low: float, high: float, most: int = 7) -> list[float]:
+    """Round numbers from low to high for a log axis: 1, 2, 5 times the powers of ten if they are few, else powers."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    step = max(1, math.ceil((last - first) / 7))
-    digits = (1,) if math.log10(high) - math.log10(low) >= 2.5 else (1, 2, 5)
-    places = [float(f"{digit}e{power}") for power in range(first, last + 1, step) for digit in digits]
-    inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
+    for digits, step in (((1, 2, 5), 1), ((1,), 1), ((1,), max(1, math.ceil((last - first) / most)))):
+        places = [float(f"{digit}e{power}") for power in range(first, last + 1, step) for digit in digits]
+        inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
+        if len(inside) <= most:
+            break
     return inside if len(inside) >= 2 else [float(f"{place:.3g}") for place in np.geomspace(low, high, 3)]
-
-
-def axes_of(space: SearchSpace) -> dict[str, ParameterAxis]:
-    return {name: ParameterAxis(name, space.distributions[name]) for name in space.names}
 
 
 def entries(space: SearchSpace, name: str, count: int) -> Array:

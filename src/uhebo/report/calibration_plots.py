@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,81 +11,64 @@ from scipy.special import ndtri
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.report import theme
 from uhebo.report.text import in_figure
+from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView, thinned
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_DRAWN = 400
+FEWEST = 3
+"""Values from which on there is something to draw."""
+PERFECT: dict[str, Any] = {"width": 1.5, "dash": "dash"}
 
 
-def drawable(found: Calibration | None) -> bool:
-    """Whether there is enough to draw."""
-    return found is not None and len(found.y) >= 3 and float(np.ptp(found.y)) > 0
-
-
-def calibration(view: StudyView) -> list[Any]:
-    """Each value against its prediction from the others, with 95 % intervals; those missed stand out."""
+def calibration(view: StudyView) -> Iterator[Picture]:
+    """Predictions against values, and coverage, where there is enough to draw."""
     found = view.diagnosis.calibration
-    if found is None or not drawable(found):
-        return []
-    go = theme.go()
+    if found is not None and len(found.y) >= FEWEST and np.ptp(found.y) > 0:
+        yield _predictions(found, in_figure(view.target))
+        yield _coverage(found)
+
+
+def _predictions(found: Calibration, target: str) -> Picture:
+    """Each value against its prediction from the others, with 95 % intervals; those missed stand out."""
     observed, predicted = found.y, np.clip(found.loo_mean, found.low, found.high)
     inside = (found.low <= observed) & (observed <= found.high)
-    drawn = np.zeros(len(observed), dtype=bool)
-    drawn[thinned(range(len(observed)), MOST_DRAWN)] = True
+    drawn = np.array(thinned(range(len(observed)), MOST_DRAWN))
+    hover = "observed %{x:.5g}<br>predicted %{y:.5g}"
     traces = []
-    for caught, name, colour, symbol in ((True, "inside its 95 % interval", theme.MODEL, "circle"),
-                                         (False, "outside", theme.BAD, "x")):  # fmt: skip
-        rows = np.flatnonzero(drawn & (inside == caught))
+    for rows, name, colour, symbol in (
+        (drawn[inside[drawn]], "inside its 95 % interval", theme.MODEL, "circle"),
+        (drawn[~inside[drawn]], "outside", theme.BAD, "x"),
+    ):
         if len(rows):
-            bars = {
-                "type": "data", "array": (found.high - predicted)[rows].tolist(),
-                "arrayminus": (predicted - found.low)[rows].tolist(), "thickness": 1, "width": 0, "color": colour,
-            }  # fmt: skip
-            traces.append(
-                go.Scatter(
-                    x=observed[rows].tolist(), y=predicted[rows].tolist(), error_y=bars, mode="markers", name=name,
-                    marker={"color": colour, "size": 7, "symbol": symbol},
-                    hovertemplate="observed %{x:.5g}<br>predicted %{y:.5g}<extra></extra>",
-                )
-            )  # fmt: skip
+            middle = predicted[rows]
+            bars = theme.bars(middle, found.low[rows], found.high[rows], thickness=1, color=colour)
+            marker = {"color": colour, "size": 7, "symbol": symbol}
+            traces.append(theme.marks(observed[rows].tolist(), middle.tolist(), name, marker, hover, error_y=bars))
     ends = [float(min(observed.min(), predicted.min())), float(max(observed.max(), predicted.max()))]
-    diagonal = {"color": theme.NEUTRAL, "dash": "dash", "width": 1.5}
-    traces.append(go.Scatter(x=ends, y=ends, mode="lines", line=diagonal, name="perfect", hoverinfo="skip"))
-    title = in_figure(view.target)
-    figure = theme.figure(
-        traces, xaxis={"title": {"text": f"observed {title}"}}, yaxis={"title": {"text": f"predicted {title}"}}
-    )
+    traces.append(theme.line(ends, ends, "perfect", theme.NEUTRAL, **PERFECT))
+    figure = theme.figure(traces, xaxis_title=f"observed {target}", yaxis_title=f"predicted {target}")
     sentence = (
         f"Each of {len(observed)} values against what the surrogate predicts from all the others, with 95 % intervals: "
         f"{round(100 * float(inside.mean()))} % of the values lie inside theirs."
     )
-    return [("calibration", "Leave-one-out predictions", sentence, figure, False)]
+    return Picture("calibration", "Leave-one-out predictions", sentence, figure, wide=False)
 
 
-def coverage(view: StudyView) -> list[Any]:
+def _coverage(found: Calibration) -> Picture:
     """Share of values inside the central intervals of each level, against the level."""
-    found = view.diagnosis.calibration
-    if found is None or not drawable(found):
-        return []
-    go = theme.go()
-    distance = np.abs(found.residuals)
-    shares = [float((distance <= ndtri(0.5 + level / 2)).mean()) for level in LEVELS]
-    line = {"color": theme.MODEL, "width": 2.5}
+    shares = [float((np.abs(found.residuals) <= ndtri(0.5 + level / 2)).mean()) for level in LEVELS]
     traces = [
-        go.Scatter(x=[0, 1], y=[0, 1], mode="lines", name="perfect", hoverinfo="skip",
-                   line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5}),
-        go.Scatter(x=list(LEVELS), y=shares, mode="lines+markers", name="this study", line=line,
-                   hovertemplate="%{x:.0%} interval: %{y:.0%} inside<extra></extra>"),
-    ]  # fmt: skip
+        theme.line([0, 1], [0, 1], "perfect", theme.NEUTRAL, **PERFECT),
+        theme.line(list(LEVELS), shares, "this study", theme.MODEL, "%{x:.0%} interval: %{y:.0%} inside"),
+    ]
+    traces[1].mode = "lines+markers"
     axis = {"range": [0, 1.02], "tickformat": ".0%", "dtick": 0.25}
-    figure = theme.figure(
-        traces,
-        xaxis={**axis, "title": {"text": "level of the interval"}},
-        yaxis={**axis, "title": {"text": "values inside"}},
-    )
+    titles = {"xaxis_title": "level of the interval", "yaxis_title": "values inside"}
+    figure = theme.figure(traces, xaxis=axis, yaxis=axis).update_layout(titles)
     at = {level: round(100 * share) for level, share in zip(LEVELS, shares, strict=True)}
     sentence = (
         f"Share of values inside the surrogate's intervals: {at[0.5]} % in those of 50 %, {at[0.8]} % in "
         f"those of 80 %, {at[0.95]} % in those of 95 %. Below the dashed line the surrogate is too sure of itself."
     )
-    return [("coverage", "Coverage of the intervals", sentence, figure, False)]
+    return Picture("coverage", "Coverage of the intervals", sentence, figure, wide=False)

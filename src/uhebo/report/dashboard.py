@@ -25,7 +25,7 @@ from optuna.study import Study
 from uhebo.diagnosis import diagnose
 from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures
-from uhebo.report.text import clean, in_markdown
+from uhebo.report.text import clean, rendered
 from uhebo.storage.places import open_storage
 
 logger = logging.getLogger("uhebo")
@@ -160,16 +160,14 @@ def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:
     if study_name is not None and study_name not in names:
         raise ReportError(f"there is no study {clean(study_name)!r} in this storage; it has {[*map(clean, names)]}")
     chosen = [study_name] if study_name is not None else names[-MOST_STUDIES:]
-    return [name for name in chosen if _annotated(storage, name)]
-
-
-def _annotated(storage: BaseStorage, name: str) -> bool:
-    try:
-        annotate_study(optuna.load_study(study_name=name, storage=storage))
-    except Exception as error:  # a dashboard without our part is better than none
-        logger.warning("study %r has no diagnosis in the dashboard: %s", clean(name), clean(error, 300))
-        return False
-    return True
+    written = []
+    for name in chosen:
+        try:
+            annotate_study(optuna.load_study(study_name=name, storage=storage))
+            written.append(name)
+        except Exception as error:  # a dashboard without our part is better than none
+            logger.warning("study %r has no diagnosis in the dashboard: %s", clean(name), clean(error, 300))
+    return written
 
 
 def annotate_study(study: Study) -> None:
@@ -178,25 +176,9 @@ def annotate_study(study: Study) -> None:
     diagnosis = diagnose(study)
     old = served.get_note(study) or ""
     kept = old.partition(NOTE_HEADING)[0].rstrip()
-    note = f"{kept}\n\n{note_of(diagnosis)}" if kept else note_of(diagnosis)
+    note = "\n\n".join(filter(None, (kept, NOTE_HEADING, rendered("note.md.j2", diagnosis=diagnosis))))
     if note != old:
         served.save_note(study, note)
     for key, figure in figures(study, diagnosis).items():
         figure.update_layout(height=CARD)
         served.save_plotly_graph_object(study, figure, graph_object_id=f"uhebo-{key}")
-
-
-def note_of(diagnosis: Any) -> str:
-    """The diagnosis in Markdown."""
-    lines = [NOTE_HEADING, "", f"**{in_markdown(diagnosis.verdict.capitalize())}.** {in_markdown(diagnosis.headline)}"]
-    lines += ["", *(f"- {in_markdown(reason)}" for reason in diagnosis.reasons)]
-    lines += ["", f"**Next:** {in_markdown(diagnosis.next_action)}"]
-    for section in diagnosis.sections():
-        lines += ["", f"## {in_markdown(section.title)}", "", in_markdown(section.sentence)]
-        if section.rows:
-            lines += ["", _row(section.columns), "|" + " --- |" * len(section.columns), *map(_row, section.rows)]
-    return "\n".join(lines) + "\n"
-
-
-def _row(cells: Iterable[Any]) -> str:
-    return "| " + " | ".join(in_markdown(cell) for cell in cells) + " |"

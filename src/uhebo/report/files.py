@@ -1,12 +1,13 @@
-"""Errors of this package, and one way to write a file: whole, or not at all."""
+"""Errors of this package, optional imports, and one way to write a file: whole, or not at all."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from uhebo.errors import MissingExtraError, UheboError
 
@@ -30,27 +31,18 @@ def optional(module: str, extra: str) -> Any:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write beside the target and rename: a reader never sees half a file, and a full disk leaves the old one."""
-    temporary: str | None = None
+    temporary = path.with_name(f".uhebo-{uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".uhebo-", suffix=".part")
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(_ordinary_mode())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         reason = error.strerror or type(error).__name__
         raise ReportError(
             f"could not write {path}: {reason}; choose another place, or make room and try again"
         ) from error
-
-
-def _ordinary_mode() -> int:
-    """What `open` would give a new file; a temporary one is private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

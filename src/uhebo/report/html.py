@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing else, neither a server nor a network.
 
-Order: best parameters, diagnosis, pictures, trials. All text of the study is escaped; should some slip through, the
-content policy of the page still runs no script but the two whose hashes it names.
+Order: best parameters, diagnosis, pictures, trials (`page.html.j2`). All text of the study is escaped; should some slip
+through, the content policy of the page still runs no script but the two whose hashes it names.
 """
 
 from __future__ import annotations
@@ -9,27 +9,38 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 from uhebo._version import __version__
-from uhebo.diagnosis import Diagnosis, diagnose
+from uhebo.diagnosis import Diagnosis, Section, diagnose
 from uhebo.report import theme
 from uhebo.report.files import optional, write_atomically
-from uhebo.report.plots import Picture, pictures
-from uhebo.report.table import MOST_COLUMNS, TrialTable
-from uhebo.report.text import in_figure, in_html, safe_file_name
-from uhebo.report.view import StudyView
+from uhebo.report.plots import pictures
+from uhebo.report.text import in_csv, in_figure, rendered, safe_file_name
+from uhebo.report.theme import Picture
+from uhebo.report.view import StudyView, role_of
 
 UNNAMED = "no-name-"
-"""How Optuna begins the name of a study that was given none."""
+"""Start of the name that Optuna gives to a study without one."""
+OURS = "uhebo:"
+"""Start of the names of attributes that uhebo keeps in a study for itself."""
 WIDEST = 62
-"""Characters across a table that fits half the page."""
+"""Maximum characters across a table that fits half the page."""
+MOST_ROWS = 500
+"""Maximum rows in the page; the CSV has all."""
+MOST_COLUMNS = 60
+"""Maximum parameters and attributes in the page; the CSV has all."""
 TONES = {"trust": "trust", "caution": "caution", "do not trust": "distrust"}
+STATES = {"complete": "finished", "fail": "failed"}
 
 
 def write_report(
@@ -60,48 +71,44 @@ def report_html(
     study: Study, *, diagnosis: Diagnosis | None = None, title: str | None = None, optimum: float | None = None
 ) -> str:
     """The page as text; the arguments are those of `write_report`."""
-    plotly_script = _plotly_script()
+    # What would end plotly.js's own script element must not be in it.
+    plotly = str(optional("plotly.offline", "plot").get_plotlyjs()).replace("</script", "<\\/script")
+    as_it_is = optional("markupsafe", "plot").Markup
     view = StudyView.of(study, diagnose(study) if diagnosis is None else diagnosis)
-    drawn = pictures(study, view.diagnosis, optimum)
-    table = TrialTable(view)
+    drawn, table = pictures(study, view.diagnosis, optimum), TrialTable(view)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
-    heading = named if title is None else title
-    script = _resource("page.js")
-    body = "\n".join(
-        [
-            '<a class="skip" href="#main">Skip to the results</a>',
-            _header(view, table, heading),
-            '<main id="main">',
-            _best(view),
-            _diagnosis(view.diagnosis),
-            _pictures(drawn),
-            _trials(view, table),
-            "</main>",
-            f'<footer class="quiet"><p>Made by uhebo {in_html(__version__)} on '
-            f"{datetime.now(timezone.utc):%Y-%m-%d at %H:%M} UTC. This page contacts no other computer.</p></footer>",
-        ]
+    style, script = (
+        (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(plotly_script, script)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>{in_html(heading)}</title>
-<link rel="icon" href="data:,">
-<style>
-{_resource("page.css")}</style>
-</head>
-<body>
-{body}
-<script type="application/json" id="figures">{_figures_json(study, drawn)}</script>
-<script>{plotly_script}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    rows = [table.row(trial) for trial in table.shown]
+    examples = [next((row[i] for row in rows if row[i] != ""), "") for i in range(len(table.columns))]
+    return rendered(
+        "page.html.j2",
+        heading=named if title is None else title,
+        view=view,
+        table=table,
+        shown=list(zip(table.columns, examples, strict=True))[:MOST_COLUMNS],
+        states=Counter(STATES.get(state, state) for state in (t.state.name.lower() for t in table.trials)),
+        notes=sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
+        diagnosis=view.diagnosis,
+        tone=TONES.get(view.diagnosis.verdict, "caution"),
+        sections=[(section, _is_wide(section)) for section in view.diagnosis.sections()],
+        pictures=drawn,
+        book=_book(study, drawn),
+        csv=as_it_is(table.csv_link()),
+        csv_name=safe_file_name(study.study_name, ".csv"),
+        policy=as_it_is(_policy(plotly, script)),
+        style=as_it_is(style),
+        plotly=as_it_is(plotly),
+        script=as_it_is(script),
+        version=__version__,
+        now=f"{datetime.now(timezone.utc):%Y-%m-%d at %H:%M}",
+    )
+
+
+def _is_wide(section: Section) -> bool:
+    columns = zip(section.columns, *section.rows, strict=True)
+    return sum(3 + min(max(map(len, column)), 40) for column in columns) > WIDEST
 
 
 def _policy(*scripts: str) -> str:
@@ -114,152 +121,59 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _plotly_script() -> str:
-    """plotly.js, which must not contain what would end its own script element."""
-    return str(optional("plotly.offline", "plot").get_plotlyjs()).replace("</script", "<\\/script")
-
-
-def _resource(name: str) -> str:
-    return (resources.files("uhebo.report") / name).read_text(encoding="utf-8")
-
-
-def _figures_json(study: Study, drawn: list[Picture]) -> str:
-    """The figures, their common templates once; nothing in it can end the script element it stands in."""
+def _book(study: Study, drawn: list[Picture]) -> dict[str, Any]:
+    """The figures for the page's script, their common templates once."""
     figures = []
     for picture in drawn:
         figure = json.loads(picture.figure.to_json())
         figure["layout"].pop("template", None)
         file = safe_file_name(f"{study.study_name}-{picture.key}", "")
         figures.append({"key": picture.key, "title": in_figure(picture.title, 80), "file": file, "figure": figure})
-    book = {"templates": {mode: theme.template(mode) for mode in ("light", "dark")}, "figures": figures}
-    text = json.dumps(book, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return {"templates": {mode: theme.template(mode) for mode in ("light", "dark")}, "figures": figures}
 
 
-def _header(view: StudyView, table: TrialTable, heading: str) -> str:
-    states = [trial.state.name.lower() for trial in table.trials]
-    counts = ", ".join(f"{states.count(state)} {_state(state)}" for state in dict.fromkeys(states))
-    goal = "maximise" if view.maximise else "minimise"
-    sections = (("best", "Best"), ("diagnosis", "Diagnosis"), ("pictures", "Pictures"), ("trials", "Trials"))
-    links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in sections)
-    notes = "".join(
-        f"<tr><th scope='row'>{in_html(name)}</th><td>{in_html(value)}</td></tr>"
-        for name, value in sorted(view.study.user_attrs.items())
-    )
-    noted = f'<details><summary>Notes of the study</summary><div class="scroll"><table>{notes}</table></div></details>'
-    return (
-        f"<header><h1>{in_html(heading)}</h1><p>To {goal} <em>{in_html(view.target)}</em>: "
-        f"{len(table.trials)} trials{f' ({counts})' if counts else ''}.</p>{noted if notes else ''}"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
+@dataclass(frozen=True)
+class TrialTable:
+    """Column names and one row per trial."""
 
+    view: StudyView
 
-def _state(state: str) -> str:
-    return {"complete": "finished", "fail": "failed"}.get(state, state)
+    @cached_property
+    def trials(self) -> list[FrozenTrial]:
+        return sorted(self.view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
 
+    @cached_property
+    def parameters(self) -> list[str]:
+        """In the order of first sight, like the attributes."""
+        return list(dict.fromkeys(name for trial in self.trials for name in trial.params))
 
-def _best(view: StudyView) -> str:
-    if view.best is None:
-        inside = "<p>No trial has finished with a value yet: run some trials, or tell the values of those you ran.</p>"
-    else:
-        rows = "".join(
-            f'<tr><th scope="row">{in_html(name)}</th><td>{_value(value)}</td></tr>'
-            for name, value in view.best.params.items()
-        )
-        inside = (
-            f'<div class="best"><div><div class="number">{_value(view.best.value)}</div>'
-            f'<div class="quiet">{"largest" if view.maximise else "smallest"} {in_html(view.target)}, '
-            f"trial {view.best.number}</div></div>"
-            f'<div class="scroll"><table><thead><tr><th scope="col">parameter</th><th scope="col">best value</th></tr>'
-            f"</thead><tbody>{rows}</tbody></table></div></div>"
-        )
-    return f'<section aria-labelledby="best"><h2 id="best">Best parameters</h2>{inside}</section>'
+    @cached_property
+    def attributes(self) -> list[str]:
+        return list(dict.fromkeys(name for trial in self.trials for name in trial.user_attrs))
 
+    @cached_property
+    def columns(self) -> list[str]:
+        return ["trial", "state", self.view.target, *self.parameters, "proposed by", *self.attributes]
 
-def _value(value: Any) -> str:
-    """A float in six digits with all of them in the tooltip; anything else as it is."""
-    if isinstance(value, float):
-        return f'<span title="{in_html(repr(value))}">{in_html(value)}</span>'
-    return in_html(value)
+    def row(self, trial: FrozenTrial) -> list[Any]:
+        """One cell per column; empty text where the trial has nothing, which None (a choice, say) is not."""
+        value = trial.values[0] if trial.values else ""
+        parameters = [trial.params.get(name, "") for name in self.parameters]
+        attributes = [trial.user_attrs.get(name, "") for name in self.attributes]
+        return [trial.number, trial.state.name.lower(), value, *parameters, role_of(trial), *attributes]
 
-
-def _diagnosis(diagnosis: Diagnosis) -> str:
-    tone = TONES.get(diagnosis.verdict, "caution")
-    reasons = "".join(f"<li>{in_html(reason)}</li>" for reason in diagnosis.reasons)
-    parts = [
-        f'<section aria-labelledby="diagnosis"><h2 id="diagnosis">Can the surrogate be trusted?</h2>'
-        f'<div class="verdict {tone}"><p><strong class="badge">{in_html(diagnosis.verdict.capitalize())}</strong> '
-        f"{in_html(diagnosis.headline)}</p>",
-        f"<ul>{reasons}</ul>" if reasons else "",
-        f'<p><strong>Next:</strong> {in_html(diagnosis.next_action)}</p></div><div class="evidence">',
-    ]
-    for section in diagnosis.sections():
-        table = _table(section.columns, section.rows, section.title) if section.rows else ""
-        widths = [
-            min(max(map(len, map(str, column))), 40) for column in zip(section.columns, *section.rows, strict=True)
+    @cached_property
+    def shown(self) -> list[FrozenTrial]:
+        """All trials by number, or where they are too many, the best ones."""
+        if len(self.trials) <= MOST_ROWS:
+            return self.trials
+        sign = -1.0 if self.view.maximise else 1.0
+        return sorted(self.view.finished, key=lambda trial: (sign * float(trial.value or 0.0), trial.number))[
+            :MOST_ROWS
         ]
-        wide = ' class="wide"' if sum(widths) + 3 * len(widths) > WIDEST else ""
-        text = f"<h3>{in_html(section.title)}</h3><p>{in_html(section.sentence)}</p>"
-        parts.append(f"<div{wide}>{text}{table}</div>")
-    return "".join([*parts, "</div></section>"])
 
-
-def _table(columns: Any, rows: Any, label: str) -> str:
-    head = "".join(f'<th scope="col">{in_html(column)}</th>' for column in columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{in_html(label)}"><table><thead><tr>{head}</tr>'
-        f"</thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _cell(text: Any) -> str:
-    """Short text stays on one line."""
-    short = ' class="short"' if len(str(text)) <= 24 else ""
-    return f"<td{short}>{in_html(text)}</td>"
-
-
-def _pictures(drawn: list[Picture]) -> str:
-    inside = "".join(
-        f'<figure class="{"wide" if p.wide else "half"}"><h3>{in_html(p.title)}</h3>'
-        f"<figcaption>{in_html(p.sentence)}</figcaption>"
-        f'<div class="plot" id="{p.key}" role="img" aria-label="{in_html(p.sentence)}"></div>'
-        f'<button type="button" id="save-{p.key}" aria-label="Save as PNG: {in_html(p.title)}" hidden>Save as PNG'
-        "</button></figure>"
-        for p in drawn
-    )
-    none = "<p>There is nothing to draw until a trial has finished.</p>"
-    script = "<noscript><p>The pictures need JavaScript; every number is in the tables.</p></noscript>"
-    return (
-        '<section aria-labelledby="pictures"><h2 id="pictures">Pictures</h2>'
-        f'{script if drawn else none}<div class="figures">{inside}</div></section>'
-    )
-
-
-def _side(cell: Any) -> str:
-    """Numbers to the right."""
-    return ' class="num"' if isinstance(cell, (int, float)) and not isinstance(cell, bool) else ""
-
-
-def _trials(view: StudyView, table: TrialTable) -> str:
-    columns = table.columns[:MOST_COLUMNS]
-    rows = [table.row(trial)[: len(columns)] for trial in table.shown]
-    first = [next((row[i] for row in rows if row[i] != ""), "") for i in range(len(columns))]
-    head = "".join(f'<th scope="col"{_side(at)}>{in_html(name)}</th>' for name, at in zip(columns, first, strict=True))
-    best = view.best.number if view.best is not None else None
-    body = []
-    for trial, row in zip(table.shown, rows, strict=True):
-        cells = "".join(f"<td{_side(cell)}>{_value(cell)}</td>" for cell in row)
-        body.append(f'<tr class="top">{cells}</tr>' if trial.number == best else f"<tr>{cells}</tr>")
-    file = safe_file_name(view.study.study_name, ".csv")
-    note = f"The {len(table.shown)} best of {len(table.trials)} are shown; " if len(body) < len(table.trials) else ""
-    if len(columns) < len(table.columns):
-        note += f"the first {len(columns)} of {len(table.columns)} columns are shown; "
-    said = f'<p class="quiet">{note}the file has all.</p>' if note else ""
-    return (
-        f'<section aria-labelledby="trials"><h2 id="trials">Trials</h2>'
-        f'<p><a class="button" id="csv" download="{in_html(file)}" href="{table.csv_link()}">Download all '
-        f"{len(table.trials)} trials as CSV</a></p>{said}"
-        f'<div class="scroll tall" role="region" tabindex="0" aria-label="Table of trials"><table><thead><tr>{head}'
-        f"</tr></thead><tbody>{''.join(body)}</tbody></table></div></section>"
-    )
+    def csv_link(self) -> str:
+        """The CSV as a data URI, with the mark by which spreadsheets know UTF-8."""
+        lines = (self.columns, *map(self.row, self.trials))
+        text = "".join(",".join(map(in_csv, line)) + "\r\n" for line in lines)
+        return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode("utf-8-sig")).decode("ascii")

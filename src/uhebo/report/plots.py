@@ -7,8 +7,7 @@ traces, Optuna's parallel coordinates up to 4.x among them, do not survive).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,20 @@ from optuna.study import Study
 
 from uhebo.diagnosis import Diagnosis
 from uhebo.report import theme
-from uhebo.report.calibration_plots import calibration, coverage
+from uhebo.report.calibration_plots import calibration
 from uhebo.report.method_plots import arm_weights, lengthscales
-from uhebo.report.parallel import parallel_coordinates
-from uhebo.report.surrogate_plots import contour, slices
+from uhebo.report.surrogate_plots import contour, importance, slices
 from uhebo.report.text import in_figure, shown
-from uhebo.report.theme import Figure
-from uhebo.report.view import StudyView, role_of, thinned
+from uhebo.report.theme import Figure, Picture
+from uhebo.report.view import StudyView, role_marks, thinned
 
 TITLE = 40
 """Room for a title above a figure, in pixels."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure, what to call it, and a sentence that says what it shows to those who cannot see it."""
-
-    key: str
-    title: str
-    sentence: str
-    figure: Figure
-    wide: bool = True
+GROUPS = 12
+"""Groups of lines, each one trace of one colour."""
+MOST_AXES = 10
+MOST_LINES = 1000
+AXIS_LABEL = {"showarrow": False, "xanchor": "left", "xshift": 5, "font": {"size": 11, "shadow": "auto"}}
 
 
 def figures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> dict[str, Figure]:
@@ -59,61 +51,26 @@ def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | 
     theme.go()
     if view.best is None:
         return []
-    made: list[Picture] = []
-    for draw in _drawings(view, optimum):
-        made.extend(Picture(*parts) for parts in draw())
+    made = [*convergence(view), *([] if optimum is None else regret(view, optimum))]
+    for draw in (importance, slices, contour, calibration, lengthscales, arm_weights, parallel_coordinates):
+        made.extend(draw(view))
     return made
 
 
-def _drawings(view: StudyView, optimum: float | None) -> Iterable[Callable[[], list[Any]]]:
-    yield lambda: [convergence(view)]
-    if optimum is not None:
-        yield lambda: [regret(view, optimum)]
-    yield lambda: slices(view)
-    yield lambda: contour(view)
-    yield lambda: calibration(view)
-    yield lambda: coverage(view)
-    yield lambda: lengthscales(view)
-    yield lambda: arm_weights(view)
-    yield lambda: parallel_coordinates(view)
-
-
-def convergence(view: StudyView) -> tuple[str, str, str, Figure]:
+def convergence(view: StudyView) -> Iterator[Picture]:
     """Every value by who proposed it, and the best so far."""
-    go = theme.go()
-    traces = []
-    for role in theme.ROLES:
-        trials = thinned([t for t in view.finished if role_of(t) == role])
-        if trials:
-            traces.append(
-                go.Scatter(
-                    x=[t.number for t in trials],
-                    y=[t.value for t in trials],
-                    mode="markers",
-                    name=theme.ROLE_NAMES[role],
-                    marker={"color": theme.ROLE_COLOURS[role], "symbol": theme.ROLE_SYMBOLS[role], "size": 8},
-                    hovertemplate="trial %{x}<br>%{y:.6g}<extra></extra>",
-                )
-            )
-    x, y = _steps(view)
-    traces.append(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            name="best so far",
-            line={"color": theme.GOOD, "width": 2.5, "shape": "hv"},
-            hovertemplate="best %{y:.6g}<extra></extra>",
-        )
-    )
     assert view.best is not None
-    word = "largest" if view.maximise else "smallest"
+    trials = thinned(view.finished)
+    numbers, values = [t.number for t in trials], [t.value for t in trials]
+    traces = role_marks(trials, numbers, values, "trial %{x}<br>%{y:.6g}")
+    traces.append(theme.line(*_steps(view), "best so far", theme.GOOD, "best %{y:.6g}", shape="hv"))
+    word, goes = ("largest", "rises") if view.maximise else ("smallest", "falls")
     sentence = (
-        f"Values of {len(view.finished)} finished trials in the order they were started; the {word} so far falls in "
+        f"Values of {len(view.finished)} finished trials in the order they were started; the {word} so far {goes} in "
         f"steps and is {shown(view.best.value)} since trial {view.best.number}."
-    ).replace("falls", "rises" if view.maximise else "falls")
-    figure = theme.figure(traces, xaxis=_trial_axis(view), yaxis={"title": {"text": in_figure(view.target)}})
-    return "convergence", "Convergence", sentence, _robust_range(figure, view)
+    )
+    figure = theme.figure(traces, xaxis=_trial_axis(view), yaxis_title=in_figure(view.target))
+    yield Picture("convergence", "Convergence", sentence, _robust_range(figure, view))
 
 
 def _trial_axis(view: StudyView) -> dict[str, Any]:
@@ -142,28 +99,73 @@ def _steps(view: StudyView) -> tuple[list[int], list[float]]:
     """Best so far at every improvement and at the end."""
     x: list[int] = []
     y: list[float] = []
-    for trial in view.finished:
-        value = float(trial.value or 0.0)
+    for trial, value in zip(view.finished, view.values.tolist(), strict=True):
         if not y or (value > y[-1] if view.maximise else value < y[-1]):
             x.append(trial.number)
             y.append(value)
     return [*x, view.finished[-1].number], [*y, y[-1]]
 
 
-def regret(view: StudyView, optimum: float) -> tuple[str, str, str, Figure]:
+def regret(view: StudyView, optimum: float) -> Iterator[Picture]:
     """Distance of the best so far from the known optimum, on a log axis."""
     x, best = _steps(view)
     gaps = [max(optimum - value if view.maximise else value - optimum, 0.0) for value in best]
     floor = 1e-12 * max(1.0, abs(optimum))
-    trace = theme.go().Scatter(
-        x=x,
-        y=[max(gap, floor) for gap in gaps],
-        mode="lines",
-        name="regret",
-        line={"color": theme.GOOD, "width": 2.5, "shape": "hv"},
-        hovertemplate="trial %{x}<br>regret %{y:.3g}<extra></extra>",
-    )
+    hover = "trial %{x}<br>regret %{y:.3g}"
+    trace = theme.line(x, [max(gap, floor) for gap in gaps], "regret", theme.GOOD, hover, shape="hv")
     axis = {"title": {"text": "regret of the best so far"}, "type": "log", "exponentformat": "e"}
     figure = theme.figure([trace], xaxis=_trial_axis(view), yaxis=axis, showlegend=False)
     sentence = f"Distance of the best value so far from the known optimum {shown(optimum)}; it ends at {gaps[-1]:.3g}."
-    return "regret", "Regret", sentence, figure
+    yield Picture("regret", "Regret", sentence, figure)
+
+
+def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
+    """One line per trial across the value and all parameters, coloured by the rank of its value."""
+    names = (view.ranked or view.space.names)[:MOST_AXES]
+    trials = thinned(view.modelled, MOST_LINES)
+    if not names or len(trials) < 2:
+        return
+    values = np.array([t.value for t in trials], dtype=np.float64)
+    low, span = float(values.min()), float(np.ptp(values))
+    columns = [(values - low) / span if span > 0 else np.full(len(values), 0.5)]
+    ticks = [[(i / 4, f"{low + span * i / 4:.3g}") for i in range(5)] if span > 0 else [(0.5, f"{low:.3g}")]]
+    for axis in (view.axes[name] for name in names):
+        columns.append(np.array([axis.unit(p) for p in axis.positions([t.params[axis.name] for t in trials])]))
+        ticks.append([(axis.unit(place), text) for place, text in zip(*axis.ticks(12, 12), strict=True)])
+    table = np.round(np.column_stack(columns), 4)
+    rank = (values if view.maximise else -values).argsort(kind="stable").argsort()
+    traces = []
+    for group, rows in enumerate(table[rank * GROUPS // len(trials) == i] for i in range(GROUPS)):
+        share = (group / (GROUPS - 1)) ** 3
+        style = {"color": _blend(theme.WORST_LINE, theme.BEST_LINE, share), "width": 1.0 + 1.2 * share}
+        x: list[int | None] = [*range(table.shape[1]), None] * len(rows)
+        y: list[float | None] = [v for row in rows.tolist() for v in (*row, None)]
+        if len(rows):
+            traces.append(theme.trace(x, y, mode="lines", line=style, opacity=0.4 + 0.5 * share))
+    bar = {"tickvals": [0, 1], "ticktext": ["worst", "best"], "thickness": 12, "outlinewidth": 0, "len": 0.9}
+    scale = {"color": [0, 1], "colorscale": [[0, theme.WORST_LINE], [1, theme.BEST_LINE]], "size": 0.1, "colorbar": bar}
+    traces.append(theme.marks([None], [None], "", scale))
+    labels = [in_figure(view.target, 14), *(in_figure(name, 16) for name in names)]
+    figure = theme.figure(
+        traces,
+        height=420,
+        xaxis={
+            "tickvals": list(range(len(labels))), "ticktext": labels, "side": "top", "showline": False, "ticks": "",
+            "range": [-0.15, len(labels) - 0.4], "gridcolor": theme.NEUTRAL, "gridwidth": 1,
+        },
+        yaxis={"visible": False, "range": [-0.06, 1.06]},
+        annotations=[{"x": i, "y": y, "text": text, **AXIS_LABEL} for i, axis in enumerate(ticks) for y, text in axis],
+        margin={"l": 24, "r": 24, "t": 40, "b": 24},
+        showlegend=False,
+    )  # fmt: skip
+    sentence = (
+        f"One line for each of {len(trials)} trials across the value and {len(names)} parameters, most important "
+        "first; the golden lines are the best trials."
+    )
+    yield Picture("parallel", "Parallel coordinates", sentence, figure)
+
+
+def _blend(first: str, second: str, share: float) -> str:
+    """A colour between two, both as #rrggbb."""
+    pairs = ((int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)

@@ -1,7 +1,8 @@
 """Text that came from others (names, choices, notes), made harmless for each place it is shown in.
 
 A study may have been written by anyone. Every string of it goes through `clean` and then through the one function of
-the place it ends up in: HTML, a Plotly label (which reads a subset of HTML), Markdown, a CSV cell, a file name.
+the place it ends up in: a Plotly label (which reads a subset of HTML), Markdown, a CSV cell, a file name. In the
+templates (`*.j2`) that happens to every value by itself.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import re
 import unicodedata
 from typing import Any
 
+from uhebo.report.files import optional
 from uhebo.storage.mask import mask
 
 LONGEST = 2000
-"""Characters of one piece of foreign text that are shown."""
+"""Maximum characters shown of one piece of foreign text."""
 LABEL = 24
-"""Characters of a name or choice in a picture; the tables have all of it."""
+"""Maximum characters of a name or choice in a picture; the tables have all of it."""
 
 _BIDI = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"))
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:@$])")
@@ -28,19 +30,8 @@ def clean(value: Any, limit: int = LONGEST) -> str:
     """Foreign text on one line: no control or direction characters, no secret, at most `limit` characters."""
     flat = str(value).translate(_BIDI)
     flat = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in flat[: limit + LONGEST])
-    return shortened(mask(flat), limit)
-
-
-def shortened(text: str, limit: int) -> str:
+    text = mask(flat)
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
-
-
-def _without_middle(text: str, limit: int) -> str:
-    """Names that differ often differ at the end, so both ends stay."""
-    if len(text) <= limit:
-        return text
-    end = (limit - 1) // 2
-    return f"{text[: limit - 1 - end]}…{text[-end:]}"
 
 
 def shown(value: Any) -> str:
@@ -50,15 +41,14 @@ def shown(value: Any) -> str:
     return clean(value)
 
 
-def in_html(value: Any) -> str:
-    """For the text or a quoted attribute of an HTML page."""
-    return html.escape(shown(value), quote=True)
-
-
 def in_figure(value: Any, limit: int = LABEL) -> str:
-    """For a label of a Plotly figure: tags and templates (`%{…}`) lose their meaning; Plotly decodes the entities."""
-    short = _without_middle(shown(value), limit)
-    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("%{", "% {")
+    """For a label of a Plotly figure: tags and templates (`%{…}`) lose their meaning; Plotly decodes the entities.
+
+    Names that differ often differ at the end, so a long one loses its middle.
+    """
+    text, end = shown(value), (limit - 1) // 2
+    short = text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[-end:]}"
+    return html.escape(short, quote=False).replace("%{", "% {")
 
 
 def in_markdown(value: Any) -> str:
@@ -74,6 +64,25 @@ def in_csv(value: Any) -> str:
     if text.lstrip()[:1] in ("=", "+", "-", "@"):
         text = "'" + text
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ",;\"'\t") else text
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this package (`.html.j2` or `.md.j2`), filled in: every value is cleaned and escaped.
+
+    What must not be (scripts, a data URI) is given as `Markup`.
+    """
+    jinja2 = optional("jinja2", "plot")
+    page = template.endswith(".html.j2")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("uhebo.report", ""),
+        autoescape=page,
+        finalize=(lambda value: value if hasattr(value, "__html__") else shown(value)) if page else in_markdown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return str(environment.get_template(template).render(values))
 
 
 def safe_file_name(name: str, suffix: str = ".html") -> str:

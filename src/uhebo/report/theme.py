@@ -7,6 +7,7 @@ distinction without colour.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from uhebo.report.files import optional
@@ -18,12 +19,14 @@ ROLES = ("initial", "random", "model", "other")
 ROLE_NAMES = {"initial": "initial design", "random": "random point", "model": "model's point", "other": "other"}
 ROLE_COLOURS = {"initial": "#7f7f7f", "random": "#d55e00", "model": "#0077bb", "other": "#aa6fa0"}
 ROLE_SYMBOLS = {"initial": "circle-open", "random": "x-thin-open", "model": "circle", "other": "diamond-open"}
+FILLED_SYMBOLS = {"initial": "circle", "random": "x", "model": "circle", "other": "diamond"}
+"""The same on a coloured surface, where thin lines are lost."""
 
 ESTIMATOR_COLOURS = {"consistent": "#009e73", "map": "#cc6b97", "mle": "#d55e00", "hmc": "#0077bb"}
 ESTIMATOR_DASHES = {"consistent": "solid", "map": "dot", "mle": "dash", "hmc": "dashdot"}
 ESTIMATOR_NAMES = {"consistent": "consistent", "map": "MAP", "mle": "MLE", "hmc": "HMC"}
 
-MODEL, BAND = "#0077bb", "rgba(0,119,187,0.22)"
+MODEL, BAND = "#0077bb", "rgba(0,119,187,0.25)"
 GOOD, BAD, NEUTRAL = "#009e73", "#d55e00", "#7f7f7f"
 BEST = {"symbol": "star", "size": 15, "color": "#e69f00", "line": {"color": "#5c4000", "width": 1.2}}
 WORST_LINE, BEST_LINE = "#8f8f8f", "#c98500"
@@ -34,6 +37,17 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 INK = {"light": "#1f2328", "dark": "#e6e8eb"}
 GRID = {"light": "#dfe3e8", "dark": "#3a3f47"}
 PAPER = {"light": "#ffffff", "dark": "#15181c"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, what to call it, and a sentence that says what it shows to those who cannot see it."""
+
+    key: str
+    title: str
+    sentence: str
+    figure: Figure
+    wide: bool = True
 
 
 def go() -> Any:
@@ -63,16 +77,9 @@ def template(mode: str = "light") -> dict[str, Any]:
             "yaxis": axis,
             "hoverlabel": {"bgcolor": PAPER[mode], "bordercolor": NEUTRAL, "font": {"color": INK[mode]}},
             "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0.0},
-            "coloraxis": {"colorbar": {"outlinewidth": 0}},
             "hovermode": "closest",
         }
     }
-
-
-def blend(first: str, second: str, share: float) -> str:
-    """A colour between two, both as #rrggbb."""
-    pairs = ((int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def figure(traces: list[Any], *, height: int = 400, **layout: Any) -> Figure:
@@ -80,3 +87,31 @@ def figure(traces: list[Any], *, height: int = 400, **layout: Any) -> Figure:
     top = 56 if layout.get("showlegend", True) else 16
     settings = {"template": template(), "height": height, "margin": {"l": 64, "r": 24, "t": top, "b": 56}}
     return go().Figure(data=traces, layout={**settings, **layout})
+
+
+def panels(titles: list[str], spacing: float, height: int) -> Figure:
+    """A figure of panels, one below the other, that share the horizontal axis."""
+    made = optional("plotly.subplots", "plot").make_subplots(
+        rows=len(titles), cols=1, shared_xaxes=True, vertical_spacing=spacing, subplot_titles=titles
+    )
+    return made.update_layout(figure([], height=height).layout)
+
+
+def trace(x: Any, y: Any, name: str = "", hover: str = "", **options: Any) -> Any:
+    """A scatter trace; `hover` is Plotly's template for the text at the pointer, of which there is none without it."""
+    told = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}
+    return go().Scatter(x=x, y=y, name=name, **told, **options)
+
+
+def line(x: Any, y: Any, name: str, colour: str, hover: str = "", **style: Any) -> Any:
+    return trace(x, y, name, hover, mode="lines", line={"color": colour, "width": 2.5, **style})
+
+
+def marks(x: Any, y: Any, name: str, marker: dict[str, Any], hover: str = "", **options: Any) -> Any:
+    return trace(x, y, name, hover, mode="markers", marker=marker, **options)
+
+
+def bars(middle: Any, low: Any, high: Any, **style: Any) -> dict[str, Any]:
+    """Error bars from low to high."""
+    beyond = {"array": (high - middle).tolist(), "arrayminus": (middle - low).tolist()}
+    return {"type": "data", "width": 0, **beyond, **style}

@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: the study read once, the surrogate fitted once, the parameters ranked once."""
+"""What the pictures are drawn from: the study, read once, and the diagnosis with the model it judged."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from uhebo.belief import Belief
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.methods import History
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
-from uhebo.report.axes import ParameterAxis, axes_of
+from uhebo.report import theme
+from uhebo.report.axes import ParameterAxis
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
 MOST_POINTS = 1500
-"""Trials drawn in one picture; a browser slows down beyond."""
+"""Maximum trials drawn in one picture; a browser slows down beyond."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class StudyView:
 
     @cached_property
     def axes(self) -> dict[str, ParameterAxis]:
-        return axes_of(self.space)
+        return {name: ParameterAxis(name, distribution) for name, distribution in self.space.distributions.items()}
 
     @cached_property
     def history(self) -> History:
@@ -81,10 +82,10 @@ class StudyView:
         """The model behind the suggestions, as the diagnosis judged it; None where there is nothing to fit."""
         return self.diagnosis.belief
 
-    @cached_property
-    def importance(self) -> dict[str, float]:
-        """Total effect of each parameter on the value, largest first."""
-        return {row.name: row.total or 0.0 for row in self.diagnosis.importance}
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """The parameters, the one with the largest total effect on the value first."""
+        return tuple(row.name for row in self.diagnosis.importance)
 
     @property
     def target(self) -> str:
@@ -102,8 +103,31 @@ def role_of(trial: FrozenTrial) -> str:
     return role if role in ("initial", "random", "model") else "other"
 
 
+def role_marks(trials: Sequence[FrozenTrial], x: Any, y: Any, hover: str, filled: bool = False, **of_each: Any) -> Any:
+    """One trace per role that proposed any of the trials, at x, y; `of_each` holds marker settings with a value each.
+
+    In `hover`, %{customdata} is the trial's number.
+    """
+    traces = []
+    symbols = theme.FILLED_SYMBOLS if filled else theme.ROLE_SYMBOLS
+    for role in theme.ROLES:
+        rows = [i for i, trial in enumerate(trials) if role_of(trial) == role]
+        marker = {"color": theme.ROLE_COLOURS[role], "symbol": symbols[role], "size": 8}
+        if filled:
+            marker["line"] = {"color": "#ffffff", "width": 1.2}
+        marker |= {setting: [values[i] for i in rows] for setting, values in of_each.items()}
+        if rows:
+            traces.append(
+                theme.marks(
+                    [x[i] for i in rows], [y[i] for i in rows], theme.ROLE_NAMES[role], marker, hover,
+                    customdata=[trials[i].number for i in rows], legendgroup=role,
+                )
+            )  # fmt: skip
+    return traces
+
+
 def thinned(items: Sequence[Any], most: int = MOST_POINTS) -> list[Any]:
-    """At most so many of them, at even distances, the last always among them."""
+    """At most `most` of them, evenly spaced, the first and the last always among them."""
     if len(items) <= most:
         return list(items)
     return [items[int(i)] for i in np.linspace(0, len(items) - 1, most)]
