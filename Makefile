@@ -6,14 +6,14 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo test reproduce lint bench clean docs dist test-lowest fuzz soak lock audit
+.PHONY: help demo test reproduce lint bench clean docs dist test-lowest test-newest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
 	@echo "make reproduce  install, run the paper's experiments, write figures and claims to out/reproduction (hours; REPRODUCE=--quick:"
 	@echo "            minutes; REPRODUCE='fig2 --seeds 5'; stopped, it goes on where it was)"
 	@echo "make lint   ruff, mypy --strict, import layers, syntax and library of Python 3.10"
-	@echo "make test-lowest  the core tests with the lowest supported versions"
+	@echo "make test-lowest, make test-newest  the tests with the oldest and the newest supported Optuna, NumPy, SciPy, …"
 	@echo "make fuzz   the fuzzers and the memory soak in full (an hour of CPU; FUZZ='--jobs 4' for more processes)"
 	@echo "make soak   workers killed at random on databases that go away (half an hour; SOAK=--small is shorter)"
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
@@ -54,18 +54,29 @@ reproduce: $(VENV)/installed
 test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 	$(BIN)/python -m pytest -q -n auto
 
+# The oldest and the newest supported Optuna, with what else is oldest or newest. Not the tests that need a browser,
+# PyTorch, scikit-learn or minutes: those of the engine, the adapter to Optuna, storages, workers and the shell.
 LOWEST := .venv-lowest
-# Not those that need a browser, PyTorch, scikit-learn or minutes: tests of the engine, the sampler, spaces and the shell.
-LOWEST_TESTS := acquire bandit cli diagnose estimate_hmc estimate_shrink faults_files faults_model faults_optimiser fuzz \
-	gp_properties optuna_suites bfgs space theory warp
+NEWEST := .venv-newest
+VERSIONS_TESTS := acquire api bandit bfgs claims_of_points cli conformance diagnose estimate_hmc estimate_shrink \
+	faults_files faults_model faults_optimiser faults_storage fuzz gp_properties mask optuna_suites private_names space \
+	theory warp worker
 $(LOWEST)/installed: pyproject.toml requirements/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/lowest.txt -e .
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e ./experiments
 	@touch $@
 
-# LOWEST_TESTS="space bandit" for some of them.
+# VERSIONS_TESTS="space bandit" for some of them.
 test-lowest: $(LOWEST)/installed
-	$(LOWEST)/bin/python -m pytest -q -n auto -p no:cacheprovider $(LOWEST_TESTS:%=tests/test_%.py)
+	$(LOWEST)/bin/python -m pytest -q -n auto -p no:cacheprovider $(VERSIONS_TESTS:%=tests/test_%.py)
+
+# Made anew each time: what is newest changes without a change here.
+test-newest:
+	$(PYTHON) -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[plot,postgres]" hypothesis pytest pytest-xdist
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e ./experiments
+	$(NEWEST)/bin/python -m pytest -q -n auto -p no:cacheprovider $(VERSIONS_TESTS:%=tests/test_%.py)
 
 # FUZZ=--share=0.01 for a hundredth; what is done is kept, so it can be stopped and goes on.
 fuzz: $(VENV)/installed
@@ -121,4 +132,4 @@ soak: $(VENV)/installed
 	$(BIN)/python -m tests.long.soak --out $(if $(SOAK),out/soak,results/soak) $(SOAK)
 
 clean:
-	rm -rf $(VENV) $(VENV)-dist $(LOWEST) dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dist $(LOWEST) $(NEWEST) dist site out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 import optuna
-import pandas as pd
 import pytest
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 import uhebo
+from tests.conftest import require
 from uhebo import Categorical, Float, Int, Result, UHESampler
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.trial_log import ATTRIBUTE
 
+PANDAS = "pip install pandas"
 SPACE = {"x": (-1.0, 2.0), "y": (0.0, 1.0)}
 
 
@@ -286,9 +287,10 @@ def test_fields_of_the_result() -> None:
 
 
 def test_history_is_a_data_frame() -> None:
+    pandas = require("pandas", PANDAS)
     result = uhebo.minimize(lambda x, y: math.nan if x < 0 else bowl(x, y), SPACE, 12, seed=0)
     frame = result.history
-    assert isinstance(frame, pd.DataFrame)
+    assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == ["number", "state", "value", "x", "y"]
     assert frame["number"].tolist() == list(range(12))
     assert set(frame["state"]) == {"complete", "fail"}
@@ -311,6 +313,7 @@ def test_history_is_records_without_pandas(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_history_keeps_parameters_that_are_called_like_its_own_columns() -> None:
+    require("pandas", PANDAS)
     result = uhebo.minimize(lambda value, state: value ** len(state), {"value": (1.0, 2.0), "state": ["on"]}, 4, seed=0)
     assert list(result.history.columns) == ["number", "state", "value", "param_value", "param_state"]
     np.testing.assert_allclose(result.history["value"], result.history["param_value"] ** 2)
