@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakSet
 
 import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
-from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -23,16 +20,13 @@ from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
 from uhebo.storage.places import Place, load, study_names
-
-logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
-_said: WeakSet[BaseStorage] = WeakSet()
-"""Storages whose trials were said to disagree: one command reads the settings more than once."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +105,12 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
         return as_distributions(max(trials, key=lambda trial: (len(trial.distributions), trial.number)).distributions)
     latest = max(finished, key=lambda trial: trial.number)
     other = [trial for trial in finished if trial.distributions != latest.distributions]
-    if other and study._storage not in _said:
-        _said.add(study._storage)
-        logger.warning(
+    if other:
+        warn_once(
+            study,
+            "other ranges",
             f"{len(other)} of {len(finished)} finished trials have other parameters or ranges than trial "
-            f"{latest.number}, the latest; going on with its: {', '.join(latest.distributions)}"
+            f"{latest.number}, the latest; going on with its: {', '.join(latest.distributions)}",
         )
     return as_distributions(latest.distributions)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from optuna.distributions import distribution_to_json
 from optuna.study import Study
 
 from uhebo.cli import options
@@ -109,7 +111,8 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "direction": study.direction.name.lower(),
         "settings": kept.sampler if stored is None else stored["sampler"],
         "parameters": {
-            name: {"type": type(d).__name__.removesuffix("Distribution").lower(), **d._asdict()}
+            name: {"type": type(d).__name__.removesuffix("Distribution").lower()}
+            | json.loads(distribution_to_json(d))["attributes"]
             for name, d in kept.space.items()
         },
         "trials": counted(trials),
