@@ -11,6 +11,7 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
