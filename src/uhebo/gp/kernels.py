@@ -35,13 +35,19 @@ class Kernel:
     """A stationary kernel as a function of the squared scaled distance r2, at unit variance."""
 
     name: str
-    value: Callable[..., Array] = field(repr=False)
+    formula: Callable[..., Array] = field(repr=False)
     """(r2, exp=np.exp) -> the kernel, by methods and operators alone: with torch's `exp` it works on tensors too."""
     value_and_slope: Callable[[Array], tuple[Array, Array]] = field(repr=False)
-    """The same and its derivative in r2, which is overwritten: this is the inner loop of every fit, and its cost is
+    """The kernel and its derivative in r2, which is overwritten: this is the inner loop of every fit, and its cost is
     memory traffic."""
     smoothness: float
     """nu of the Matérn family: sample paths have fewer derivatives than this; infinite where they have all."""
+    value_alone: Callable[[Array], Array] | None = field(default=None, repr=False)
+    """The kernel without its derivative, where that is faster; r2 is overwritten."""
+
+    def value(self, r2: Array) -> Array:
+        """The kernel; r2 is overwritten, which is three times faster on large matrices than to make new ones."""
+        return self.value_and_slope(r2)[0] if self.value_alone is None else self.value_alone(r2)
 
 
 def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
@@ -65,6 +71,19 @@ def _matern52(r2: Array, exp: Exp = np.exp) -> Array:
     """(1 + s + s²/3) e^{-s},  s = √(5 r2)."""
     s = ((5.0 * r2) ** 0.5).clip(max=LARGEST_EXPONENT)
     return (1.0 + s * (1.0 + s / 3.0)) * exp(-s)
+
+
+def _matern52_alone(r2: Array) -> Array:
+    r2 *= 5.0
+    s = np.sqrt(r2, out=r2)
+    np.minimum(s, LARGEST_EXPONENT, out=s)
+    value = s / 3.0
+    value += 1.0
+    value *= s
+    value += 1.0
+    np.negative(s, out=s)
+    value *= np.exp(s, out=s)
+    return value
 
 
 def _matern52_and_slope(r2: Array) -> tuple[Array, Array]:
@@ -113,13 +132,13 @@ def _squared_exponential_and_slope(r2: Array) -> tuple[Array, Array]:
     return value, -0.5 * value
 
 
-MATERN52 = Kernel("matern52", _matern52, _matern52_and_slope, smoothness=2.5)
+MATERN52 = Kernel("matern52", _matern52, _matern52_and_slope, 2.5, _matern52_alone)
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
     for kernel in (
         MATERN52,
-        Kernel("matern32", _matern32, _matern32_and_slope, smoothness=1.5),
-        Kernel("se", _squared_exponential, _squared_exponential_and_slope, smoothness=math.inf),
+        Kernel("matern32", _matern32, _matern32_and_slope, 1.5),
+        Kernel("se", _squared_exponential, _squared_exponential_and_slope, math.inf),
     )
 }
 """Name -> kernel."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
+from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.gp.theta import Theta
 from uhebo.numerics.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
@@ -39,7 +40,7 @@ class Posterior:
         if len(theta.ell) != data.dimension:
             raise InvalidInputError(f"theta has {len(theta.ell)} lengthscales, the data have {data.dimension} columns")
         kernel = named_kernel(kernel)
-        covariance = theta.v * kernel.value(squared_distance(data.X, data.X, theta.ell, data.domain))
+        covariance = _prior(kernel, theta, data.domain, data.X, data.X)
         covariance.flat[:: len(data) + 1] += theta.s2
         factor, jitter = safe_cholesky(covariance) if len(data) else (covariance, 0.0)
         whitened = solve_lower(factor, data.y) if len(data) else data.y
@@ -48,7 +49,7 @@ class Posterior:
 
     def cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
-        return self.theta.v * self.kernel.value(squared_distance(self.data.X, X, self.theta.ell, self.data.domain))
+        return _prior(self.kernel, self.theta, self.data.domain, self.data.X, X)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and latent variance at each row of X; the variance is clamped at 0."""
@@ -91,7 +92,7 @@ class Posterior:
 
     def covariance(self, X: Array) -> Array:
         """Joint latent posterior covariance of the rows of X."""
-        prior = self.theta.v * self.kernel.value(squared_distance(X, X, self.theta.ell, self.data.domain))
+        prior = _prior(self.kernel, self.theta, self.data.domain, X, X)
         if not len(self.data):
             return prior
         half = solve_lower(self.factor, self.cross(X))
@@ -147,3 +148,10 @@ class Posterior:
         )
         alpha = solve_upper(factor, whitened)
         return Posterior(data, self.theta, self.kernel, factor, whitened, alpha, max(self.jitter, extra))
+
+
+def _prior(kernel: Kernel, theta: Theta, domain: Domain, a: Array, b: Array) -> Array:
+    """Prior covariance between the rows of a and of b, without noise."""
+    covariance = kernel.value(squared_distance(a, b, theta.ell, domain))
+    covariance *= theta.v
+    return covariance

@@ -188,4 +188,4 @@ class UHEModel(Model, FantasizeMixin):
             codes[list(self.categorical)] = True
             difference = torch.where(codes, (difference != 0).to(difference), difference)
         r2 = (difference / self.lengthscales).square().sum(dim=-1)
-        return self.signal * self.kernel.value(r2.clamp_min(TINY), exp=torch.exp)
+        return self.signal * self.kernel.formula(r2.clamp_min(TINY), exp=torch.exp)
