@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
+import mmap
 from pathlib import Path
-from typing import BinaryIO
 
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock, JournalStorage
 
@@ -18,7 +18,6 @@ logger = logging.getLogger("uhebo")
 
 MAX_BYTES = 2_000_000_000
 """A journal is read as a whole; a larger one would fill the memory."""
-CHUNK = 1 << 16
 
 
 def journal_storage(path: Path) -> JournalStorage:
@@ -54,7 +53,10 @@ def mend(path: Path) -> int:
     """Make the file end with a whole line; the number of bytes cut off. For the holder of the lock only."""
     with path.open("r+b") as file:
         end = file.seek(0, 2)
-        torn = _after_last_line(file, end)
+        if not end:
+            return 0
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            torn = text[text.rfind(b"\n") + 1 :]
         if not torn:
             return 0
         try:
@@ -68,19 +70,3 @@ def mend(path: Path) -> int:
         file.truncate(end - len(torn))
     logger.warning(f"{path.name} ended in half a line ({len(torn)} bytes), left by a crash: it was removed")
     return len(torn)
-
-
-def _after_last_line(file: BinaryIO, end: int) -> bytes:
-    found = b""
-    while end:
-        start = max(0, end - CHUNK)
-        file.seek(start)
-        chunk = file.read(end - start)
-        if not found and chunk.endswith(b"\n"):
-            return b""
-        _, newline, rest = chunk.rpartition(b"\n")
-        found = rest + found
-        if newline:
-            break
-        end = start
-    return found
