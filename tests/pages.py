@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -136,7 +137,8 @@ def run_line(shell: Shell, line: str, variables: dict[str, str]) -> str:
     if program == "pip":
         return pip(shell.folder, args)
     if program == "uhebo":
-        out = shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
+        with patch.dict(os.environ, variables):
+            out = shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
         if target:
             shell.write(target.strip(), out)
         return out
