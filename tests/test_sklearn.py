@@ -345,7 +345,7 @@ def test_choices_that_a_storage_can_not_hold_are_refused_before_the_first_fit(ch
     pipe = Pipeline([("reduce", PCA()), ("svc", SVC())])
     storage = f"sqlite:///{tmp_path / 'search.db'}"
     search = UHESearchCV(pipe, {"reduce": choices}, n_iter=2, cv=2, random_state=0, storage=storage)
-    with pytest.raises(InvalidInputError, match=r"'reduce': the choice .* which a storage can not hold"):
+    with pytest.raises(InvalidInputError, match=r"'reduce': the choice .* which a storage cannot hold"):
         search.fit(IRIS_X, IRIS_Y)
     assert optuna.get_all_study_names(storage) == []
     if isinstance(choices[0], PCA):

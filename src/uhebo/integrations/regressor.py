@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from uhebo import checks
+from uhebo.belief import Outcome, OutcomeBelief, Units
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.estimate import Fit, named_estimator
 from uhebo.gp import Data, Posterior, Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.numerics.threads import single_threaded
-from uhebo.types import Array
+from uhebo.types import Array, Rng
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -76,10 +78,10 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self._low = inputs.min(axis=0)
         spread = inputs.max(axis=0) - self._low
         self._width = np.where(spread > 0.0, spread, 1.0)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        data = Data.of(self._scaled(inputs), targets)
+        units, data = Units.of(Data.of(self._scaled(inputs), targets), sign=1.0, warped=False)
         prior = named_prior(self.prior, data.dimension)
-        self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=rng)
+        self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=_generator(self.random_state))
+        self._believed = OutcomeBelief(Outcome(), units, self.fit_)
         theta = self.fit_.theta
         self.lengthscales_ = theta.ell * self._width
         # A product of floats that is too large is infinite; a power would be an error, and predictions need no square.
@@ -97,44 +99,31 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         if return_std and return_cov:
             raise InvalidInputError("return_std and return_cov are both set; expected at most one of them")
         inputs = self._checked(X)
-        data = self.fit_.data
-        if return_cov:
-            mean, covariance = self._joint(inputs)
-            with np.errstate(over="ignore"):
-                natural = data.scale * covariance * data.scale
-            if not np.isfinite(natural).all():
-                raise InvalidInputError(
-                    f"y has a standard deviation of {data.scale:.4g}, and covariances in units of y squared are beyond "
-                    "the range of doubles; use return_std, or divide y by a constant before the fit"
-                )
-            return data.location + data.scale * mean, natural
-        moments = [posterior.predict(inputs) for posterior in self.fit_.posteriors]
-        means = np.array([mean for mean, _ in moments])
-        natural = data.location + data.scale * means.mean(axis=0)
-        if not return_std:
-            return natural
-        variance = np.mean([variance for _, variance in moments], axis=0) + means.var(axis=0)
-        return natural, data.scale * np.sqrt(variance)
+        mean, deviation = self._believed.predict(inputs)
+        if not return_cov:
+            return (mean, deviation) if return_std else mean
+        # Over all thetas: E[cov] + cov[mean].
+        means = np.array([posterior.predict(inputs)[0] for posterior in self.fit_.posteriors])
+        centred, scale = means - means.mean(axis=0), self.fit_.data.scale
+        within = np.mean([posterior.covariance(inputs) for posterior in self.fit_.posteriors], axis=0)
+        with np.errstate(over="ignore"):
+            covariance = scale * (within + centred.T @ centred / len(means)) * scale
+        if not np.isfinite(covariance).all():
+            raise InvalidInputError(
+                f"y has a standard deviation of {scale:.4g}, and covariances in units of y squared are beyond the "
+                "range of doubles; use return_std, or divide y by a constant before the fit"
+            )
+        return mean, covariance
 
     @single_threaded
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Joint samples of the latent function at the rows of X, (m, n_samples)."""
-        if n_samples < 1:
-            raise InvalidInputError(f"n_samples is {n_samples}; expected an integer >= 1")
-        inputs = self._checked(X)
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        n_samples = checks.integer("n_samples", n_samples, 1)
+        inputs, rng = self._checked(X), _generator(random_state)
         posteriors: tuple[Posterior, ...] = self.fit_.posteriors
         counts = rng.multinomial(n_samples, np.full(len(posteriors), 1.0 / len(posteriors)))
         drawn = [p.sample(inputs, rng, int(n)) for p, n in zip(posteriors, counts, strict=True) if n]
-        data = self.fit_.data
-        return np.asarray(data.location + data.scale * rng.permutation(np.concatenate(drawn)).T)
-
-    def _joint(self, inputs: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the mixture over all thetas: E[cov] + cov[mean]."""
-        means = np.array([posterior.predict(inputs)[0] for posterior in self.fit_.posteriors])
-        centred = means - means.mean(axis=0)
-        within = np.mean([posterior.covariance(inputs) for posterior in self.fit_.posteriors], axis=0)
-        return means.mean(axis=0), np.asarray(within + centred.T @ centred / len(means))
+        return self._believed.units.told(rng.permutation(np.concatenate(drawn)).T)
 
     def _checked(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
@@ -142,3 +131,8 @@ class UHERegressor(RegressorMixin, BaseEstimator):
 
     def _scaled(self, inputs: Array) -> Array:
         return np.asarray((inputs - self._low) / self._width)
+
+
+def _generator(random_state: Any) -> Rng:
+    """NumPy's generator for scikit-learn's kind of seed."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

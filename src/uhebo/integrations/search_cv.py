@@ -6,8 +6,8 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Number
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import optuna
@@ -15,7 +15,8 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import Trial, TrialState
 from scipy.stats import rankdata
 
-from uhebo.diagnosis import diagnose
+from uhebo import checks
+from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.methods import Strategy
 from uhebo.optuna_.quiet import QUIET
@@ -24,13 +25,10 @@ from uhebo.space import as_distributions, storable
 
 try:
     from sklearn.exceptions import FitFailedWarning
-    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.model_selection._search import BaseSearchCV, _yield_masked_array_for_each_param
     from sklearn.utils import check_random_state
 except ImportError as error:
     raise MissingExtraError("UHESearchCV needs scikit-learn 1.6 or later: pip install 'uhebo[sklearn]'") from error
-
-if TYPE_CHECKING:
-    from uhebo.diagnosis import Diagnosis
 
 Results = dict[str, Any]
 """What scikit-learn calls `cv_results_`."""
@@ -69,7 +67,7 @@ class UHESearchCV(BaseSearchCV):
             points none of which is to be tried twice.
 
     Attributes:
-        study_: the Optuna study, one trial a candidate.
+        study_: the Optuna study, one trial per candidate.
 
     As in `GridSearchCV`: best_estimator_, best_params_, best_score_, best_index_, cv_results_, n_splits_, refit_time_,
     scorer_, multimetric_, classes_, n_features_in_, feature_names_in_.
@@ -124,16 +122,9 @@ class UHESearchCV(BaseSearchCV):
         sampler_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(
-            estimator,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
+            estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose, pre_dispatch=pre_dispatch,
+            error_score=error_score, return_train_score=return_train_score,
+        )  # fmt: skip
         self.space = space
         self.n_iter = n_iter
         self.method = method
@@ -187,9 +178,8 @@ class UHESearchCV(BaseSearchCV):
 
     def _checked(self) -> dict[str, BaseDistribution]:
         """The space written out, after everything that can be refused before the first fit has been."""
-        for name, count in (("n_iter", self.n_iter), ("batch_size", self.batch_size)):
-            if count < 1:
-                raise InvalidInputError(f"{name} is {count}; expected an integer >= 1")
+        checks.integer("n_iter", self.n_iter, 1)
+        checks.integer("batch_size", self.batch_size, 1)
         several = not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
         if several and not isinstance(self.refit, str):
             raise InvalidInputError(self._which_metric(self.scoring))
@@ -218,12 +208,11 @@ class UHESearchCV(BaseSearchCV):
 
     def _metric(self, results: Results) -> str:
         """The column of the results that the search makes large."""
-        if "mean_test_score" in results:
-            return "mean_test_score"
-        metrics = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
-        if self.refit not in metrics:
+        column = "mean_test_score" if "mean_test_score" in results else f"mean_test_{self.refit}"
+        if column not in results:
+            metrics = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
             raise InvalidInputError(self._which_metric(metrics))
-        return f"mean_test_{self.refit}"
+        return column
 
     def _which_metric(self, metrics: Any) -> str:
         return (
@@ -255,31 +244,13 @@ def add_failed(results: Results, failed: Mapping[int, Mapping[str, Any]], score:
     positions = sorted(failed)
     for position in positions:
         results["params"].insert(position, dict(failed[position]))
-    for name, column in results.items():
-        if name.startswith("param_"):
-            results[name] = parameter_column([params[name.removeprefix("param_")] for params in results["params"]])
-        elif name != "params" and not name.startswith("rank_"):
-            value = score if "_test_" in name or "_train_" in name else np.nan
-            if name.startswith("std_"):
-                value *= 0.0
-            for position in positions:
-                column = np.insert(column, position, value)
-            results[name] = column
+    # Made anew from all values: what failed may be of another type than what worked.
+    results.update(_yield_masked_array_for_each_param(results["params"]))
+    for name in [name for name in results if not name.startswith(("param", "rank_"))]:
+        value = score if "_test_" in name or "_train_" in name else np.nan
+        for position in positions:
+            results[name] = np.insert(results[name], position, 0.0 * value if name.startswith("std_") else value)
     for name in [name for name in results if name.startswith("rank_test_")]:
         means = results[name.replace("rank_", "mean_", 1)]
         lowest = np.nanmin(means) - 1.0 if not np.isnan(means).all() else 0.0
         results[name] = rankdata(-np.where(np.isnan(means), lowest, means), method="min").astype(np.int32)
-
-
-def parameter_column(values: Sequence[Any]) -> Any:
-    """A `param_*` column as scikit-learn makes it: a type of its own for numbers, objects for anything else.
-
-    Made anew from all values: what failed may be of another type than what worked, or a sequence that NumPy would
-    spread over several rows.
-    """
-    column: np.ndarray[Any, Any] = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        column[row] = value
-    if all(isinstance(value, (Number, np.bool_)) for value in values):
-        column = np.array(values)
-    return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))

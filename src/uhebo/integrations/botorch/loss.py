@@ -22,11 +22,12 @@ from gpytorch.kernels import ScaleKernel
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
+from uhebo import checks
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import nearest
 from uhebo.gp import Data, Domain, Prior, named_prior
 from uhebo.gp.priors import Density
-from uhebo.integrations.botorch.cube import check_in_cube
+from uhebo.integrations.botorch.model import check_in_cube
 
 
 class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
@@ -68,8 +69,7 @@ class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
         count, dimension = inputs.shape
         self.prior = None if prior is None else named_prior(prior, dimension)
         points = 2 * count if pseudo_points is None else pseudo_points
-        if points < count:
-            raise InvalidInputError(f"pseudo_points={points} for {count} observations; the loss needs M >= n")
+        checks.integer("pseudo_points", points, count, also=", the number of observations: the loss needs M >= n")
         observed = Data(inputs.cpu().double().numpy(), np.zeros(count), Domain.cube(dimension), 0.0, 1.0)
         drawn = observed.domain.uniform(np.random.default_rng(seed), points)
         self.register_buffer("pseudo_inputs", torch.from_numpy(drawn).to(inputs))
@@ -77,14 +77,13 @@ class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
 
     def forward(self, function_dist: Any, target: Any, *params: Any, **kwargs: Any) -> Any:  # noqa: ARG002
         """The loss with labels from `target`; the distribution at the training inputs is not what is scored."""
-        latent = MultivariateNormal(
-            self.model.mean_module(self.pseudo_inputs), self.model.covar_module(self.pseudo_inputs)
-        )
+        drawn = self.pseudo_inputs
+        latent = MultivariateNormal(self.model.mean_module(drawn), self.model.covar_module(drawn))
         if isinstance(self.likelihood, FixedNoiseGaussianLikelihood):
             noise = self.likelihood.noise[..., self.nearest]
             noisy = MultivariateNormal(latent.mean, latent.lazy_covariance_matrix.add_diagonal(noise))
         else:
-            noisy = self.likelihood(latent, self.pseudo_inputs)
+            noisy = self.likelihood(latent, drawn)
         value = noisy.log_prob(target[..., self.nearest])
         if self.prior is None:
             value = self._add_other_terms(value, params)
@@ -153,9 +152,6 @@ def _inputs(model: Any) -> Any:
         raise InvalidInputError("the batches of this model have different inputs; fit one model for each")
     if not len(first):
         raise InvalidInputError("the model has no training data; the consistent loss needs at least one observation")
-    check_in_cube(
-        first,
-        "give the model input_transform=Normalize(d, bounds=...) with the bounds of the search space, or scale the "
-        "inputs",
-    )
+    remedy = "give the model input_transform=Normalize(d, bounds=...) with the bounds of the search space"
+    check_in_cube(first, f"{remedy}, or scale the inputs")
     return first

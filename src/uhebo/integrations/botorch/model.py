@@ -14,12 +14,13 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import named_estimator
 from uhebo.gp import Data, Kernel, Posterior, Prior
-from uhebo.integrations.botorch.cube import check_in_cube
 
 LARGEST = 1e150
 """Standard deviation of the targets; the square of a larger one is too close to the end of doubles, or beyond it."""
 TINY = 1e-30
-"""Squared distances below this count as this: the root has no derivative at 0, and the kernel's there is 0 anyway."""
+"""Least squared distance: the root has no derivative at 0, and the kernel's there is 0 anyway."""
+SLACK = 1e-6
+"""Distance by which single precision and a rounded transform may leave the unit cube."""
 
 
 class UHEModel(Model, FantasizeMixin):
@@ -52,14 +53,15 @@ class UHEModel(Model, FantasizeMixin):
             )
         self.signal, self.noise, self.jitter = theta.v, theta.s2, posterior.jitter
         self.categorical = tuple(int(column) for column in data.domain.categorical)
-        for name, values in (
-            ("train_X", data.X),
-            ("lengthscales", theta.ell),
-            ("factor", posterior.factor),
-            ("whitened", posterior.whitened),
-        ):
-            self.register_buffer(name, torch.from_numpy(np.array(values, dtype=np.float64, order="C")))
+        arrays = (data.X, theta.ell, posterior.factor, posterior.whitened)
+        self._hold(*(torch.from_numpy(np.array(values, dtype=np.float64, order="C")) for values in arrays))
+
+    def _hold(self, *tensors: Any) -> UHEModel:
+        """Keep the tensors where `to` finds them, and be ready to predict."""
+        for name, values in zip(("train_X", "lengthscales", "factor", "whitened"), tensors, strict=True):
+            self.register_buffer(name, values)
         self.eval()
+        return self
 
     @classmethod
     def fitted(
@@ -77,16 +79,9 @@ class UHEModel(Model, FantasizeMixin):
         "hmc" gives several hyperparameters and is refused: make one model for each of `Fit.posteriors`.
         """
         data = Data.of(train_X.detach().cpu().numpy(), train_Y.detach().cpu().numpy())
-        if len(data):
-            check_in_cube(
-                data.X, "scale train_X with botorch.utils.transforms.normalize and the bounds of the search space"
-            )
-        fit = named_estimator(estimator)(
-            data,
-            kernel=kernel,
-            prior=prior,
-            rng=np.random.default_rng(seed),
-        )
+        remedy = "scale train_X with botorch.utils.transforms.normalize and the bounds of the search space"
+        check_in_cube(data.X, remedy)
+        fit = named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=np.random.default_rng(seed))
         if len(fit.thetas) > 1:
             raise InvalidInputError(
                 f"{estimator!r} gives {len(fit.thetas)} hyperparameters and a model has one; "
@@ -132,8 +127,7 @@ class UHEModel(Model, FantasizeMixin):
         if isinstance(observation_noise, torch.Tensor):
             covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))
         elif observation_noise:
-            noise = torch.full_like(mean, self.noise * self.scale**2)
-            covariance = covariance + torch.diag_embed(noise)
+            covariance = covariance + torch.diag_embed(torch.full_like(mean, self.noise * self.scale**2))
         posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
@@ -162,23 +156,12 @@ class UHEModel(Model, FantasizeMixin):
         whitened = self.whitened.expand(*batch, old)
         residual = y.unsqueeze(-1) - below.transpose(-1, -2) @ whitened.unsqueeze(-1)
         added = torch.linalg.solve_triangular(corner, residual, upper=False).squeeze(-1)
-        for name, values in (
-            ("train_X", torch.cat([self.train_X.expand(*batch, *self.train_X.shape[-2:]), X], dim=-2)),
-            ("lengthscales", self.lengthscales),
-            ("factor", factor),
-            ("whitened", torch.cat([whitened, added], dim=-1)),
-        ):
-            grown.register_buffer(name, values)
-        grown.eval()
-        return grown
+        points = torch.cat([self.train_X.expand(*batch, *self.train_X.shape[-2:]), X], dim=-2)
+        return grown._hold(points, self.lengthscales, factor, torch.cat([whitened, added], dim=-1))
 
     def _half(self, X: Any) -> Any:
         """L⁻¹ k(X_old, X), (batch, n, q)."""
-        cross = self._prior(self.train_X, X)
-        batch = torch.broadcast_shapes(self.factor.shape[:-2], cross.shape[:-2])
-        return torch.linalg.solve_triangular(
-            self.factor.expand(*batch, *self.factor.shape[-2:]), cross.expand(*batch, *cross.shape[-2:]), upper=False
-        )
+        return torch.linalg.solve_triangular(self.factor, self._prior(self.train_X, X), upper=False)
 
     def _prior(self, a: Any, b: Any) -> Any:
         """The kernel between the rows of a and of b, as `uhebo.gp.kernels` defines it, times the signal."""
@@ -189,3 +172,10 @@ class UHEModel(Model, FantasizeMixin):
             difference = torch.where(codes, (difference != 0).to(difference), difference)
         r2 = (difference / self.lengthscales).square().sum(dim=-1)
         return self.signal * self.kernel.formula(r2.clamp_min(TINY), exp=torch.exp)
+
+
+def check_in_cube(inputs: Any, advice: str) -> None:
+    """Refuse inputs outside the unit cube, in whose units priors are; a fit there ends in a confident, wrong model."""
+    low, high = (float(inputs.min()), float(inputs.max())) if len(inputs) else (0.0, 1.0)
+    if low < -SLACK or high > 1.0 + SLACK:
+        raise InvalidInputError(f"training inputs range from {low:.4g} to {high:.4g}, expected the unit cube: {advice}")
