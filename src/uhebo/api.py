@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -165,7 +165,7 @@ def minimize(
     Ctrl-C ends the run early and returns what was done.
     """
     run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
-    return run.on(_study("minimize", run, storage, study_name, seed, method, options))
+    return run.on(_study("minimize", run, storage, study_name, partial(make_sampler, seed, method, options)))
 
 
 def maximize(
@@ -186,7 +186,7 @@ def maximize(
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
     run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
-    return run.on(_study("maximize", run, storage, study_name, seed, method, options))
+    return run.on(_study("maximize", run, storage, study_name, partial(make_sampler, seed, method, options)))
 
 
 @dataclass(frozen=True)
@@ -243,25 +243,22 @@ def _study(
     run: _Run,
     storage: str | Path | BaseStorage | None,
     study_name: str | None,
-    seed: int | None,
-    method: str | Strategy | None,
-    options: Mapping[str, Any],
+    sampler_for: Callable[[int], UHESampler],
 ) -> Study:
     """A new study, or the one of that name in the storage, with the sampler for its number of trials."""
     storable(run.space, storage)
-    make_sampler(run.n_trials, seed, method, options)  # an option that is no good is refused before there is a study
+    sampler_for(run.n_trials)  # an option that is no good is refused before there is a study
     with QUIET:
         if storage is not None:
-            from uhebo.storage.places import (
-                open_storage,  # loads SQLAlchemy, which takes longer than a search in memory
-            )
+            # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
+            from uhebo.storage.places import open_storage
 
             storage = open_storage(storage, create=True)
         study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
     check_direction(study, direction, "call uhebo.{}")
     # Trials that wait in the queue are among those to be run.
     begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
-    study.sampler = make_sampler(begun + run.n_trials, seed, method, options)
+    study.sampler = sampler_for(begun + int(run.n_trials))
     return study
 
 
@@ -271,8 +268,7 @@ def check_objective(fn: object) -> None:
 
 
 def check_direction(study: Study, direction: Direction, remedy: str) -> None:
-    """An existing study is opened whatever it was made for; to go on the other way round would be to search for the
-    worst."""
+    """Refuse a study that was made for the other direction: to go on would be to search for the worst."""
     refuse_several_objectives(study)
     made_to = study.direction.name.lower()
     if made_to != direction:
@@ -282,7 +278,7 @@ def check_direction(study: Study, direction: Direction, remedy: str) -> None:
 
 
 def make_sampler(
-    budget: int, seed: int | None, method: str | Strategy | None, options: Mapping[str, Any]
+    seed: int | None, method: str | Strategy | None, options: Mapping[str, Any], budget: int
 ) -> UHESampler:
     given = dict(options) if method is None else {**options, "method": method}
     try:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import secrets
+import threading
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,6 +52,8 @@ SETTINGS_ATTRIBUTE = "uhebo:sampler"
 """User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
 _left: WeakKeyDictionary[BaseStorage, dict[int, dict[str, Any]]] = WeakKeyDictionary()
 """Arguments of a sampler that are known to be in a study, by storage and id of the study."""
+_begun = threading.local()
+"""The suggestion that this thread has begun: Optuna asks for the space, then for the point; one read serves both."""
 
 
 class UHESampler(BaseSampler):
@@ -122,9 +125,11 @@ class UHESampler(BaseSampler):
     def reseed_rng(self) -> None:
         """Nothing to do: random numbers come from (seed, trial number), and no two trials share a number."""
 
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
-        space = shared_space(study)
+        trials = study.get_trials(deepcopy=False)
+        _begun.suggestion = (study, trial.number, trials)
+        space = shared_space(study, trials)
         if space.conditional:
             self._say_once(
                 "conditional",
@@ -147,7 +152,7 @@ class UHESampler(BaseSampler):
             return space.decode([])
         if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
-        step = self.step(study, trial.number, space)
+        step = self.step(study, trial.number, space, _read_already(study, trial))
         if step.slot.initial and not (self._settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
@@ -171,9 +176,9 @@ class UHESampler(BaseSampler):
             step = replace(self.step(study, trial.number, space), slot=slot)
         return params
 
-    def step(self, study: Study, number: int, space: SearchSpace) -> Step:
+    def step(self, study: Study, number: int, space: SearchSpace, trials: Sequence[FrozenTrial] | None = None) -> Step:
         """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
-        trials = study.get_trials(deepcopy=False)
+        trials = study.get_trials(deepcopy=False) if trials is None else trials
         self._say_what_is_odd(trials)
         history = read_history(study, space, self._n_initial(space), leave_out=number, trials=trials)
         slot = history.next_slot(number)
@@ -233,3 +238,9 @@ class UHESampler(BaseSampler):
         if key not in self._said:
             self._said.add(key)
             logger.warning(message)
+
+
+def _read_already(study: Study, trial: FrozenTrial) -> list[FrozenTrial] | None:
+    """The log from which this trial's space was inferred, just now and in this thread; None if it was not."""
+    begun, number, trials = _begun.__dict__.pop("suggestion", (None, None, None))
+    return trials if begun is study and number == trial.number else None

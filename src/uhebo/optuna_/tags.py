@@ -13,12 +13,13 @@ from typing import Any
 MOST_ITERATIONS = 10**9
 MOST_PARAMETERS = 10_000
 LARGEST_LOG = 300.0
-"""Of a lengthscale or variance; exp of it is a finite double, and so is its square."""
+"""Largest logarithm of a lengthscale or variance; exp of it is a finite double, and so is its square."""
 LARGEST_FACTOR = 1e6
-"""Of a lengthscale's scaling g; the methods themselves stop at 100."""
+"""Largest scaling g of a lengthscale; the methods themselves stop at 100."""
 LONGEST_WORD = 100
+"""Characters of a name."""
 NEEDS = {"arm": "p", "g": "deviation"}
-"""A tag, and the one it means nothing without."""
+"""Tags that mean nothing without another: tag -> the other."""
 
 
 def _number(value: Any, low: float, high: float) -> bool:
@@ -72,7 +73,7 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
 
 
 def checked_tags(recorded: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The tags that can be used, and the names of those that can not."""
+    """The tags that can be used, and the names of those that cannot."""
     if not isinstance(recorded, Mapping):
         return {}, () if recorded is None else ("the whole record",)
     tags = {name: value for name, value in recorded.items() if name not in KNOWN or KNOWN[name](value)}

@@ -49,10 +49,14 @@ def refuse_several_objectives(study: Study) -> None:
         )
 
 
-def shared_space(study: Study) -> SharedSpace:
-    """The space all finished trials share, each parameter with its latest distribution: ranges may have changed."""
+def shared_space(study: Study, trials: Sequence[FrozenTrial] | None = None) -> SharedSpace:
+    """The space all finished trials share, each parameter with its latest distribution: ranges may have changed.
+
+    `trials` are all of the study's, if they have been read already.
+    """
     refuse_several_objectives(study)
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not finished:
         return SharedSpace({}, ())
     shared, every = set(finished[0].distributions), set(finished[0].distributions)

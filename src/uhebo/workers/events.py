@@ -1,4 +1,4 @@
-"""What a worker did, outside the database: one line of JSON an event, on disk when the call returns."""
+"""What a worker did, outside the database: one line of JSON per event, on disk when the call returns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EventLog:
 
     def __init__(self, path: Path | None, worker: str) -> None:
         self._worker = worker
-        # One write a line, appended: lines of several workers do not mix.
+        # One write per line, appended: lines of several workers do not mix.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._file = None if path is None else os.open(path, flags, 0o644)
 
@@ -29,7 +29,7 @@ class EventLog:
             os.write(self._file, (json.dumps(line) + "\n").encode())
             os.fsync(self._file)
         except OSError as error:  # a full disk must not stand between a result and its database
-            logger.warning(f"the log of events can not be written ({error.strerror}); it ends here")
+            logger.warning(f"the log of events cannot be written ({error.strerror}); it ends here")
             self.close()
 
     def close(self) -> None:

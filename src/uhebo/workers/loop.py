@@ -45,14 +45,14 @@ def work(
     options: Options | None = None,
     **sampler_options: Any,
 ) -> Worked:
-    """Work on a shared study until it has `n_trials` trials. Call it in as many processes and machines as there are.
+    """Work on a shared study until it has `n_trials` trials, together with any number of other processes and machines.
 
-    The first worker makes the study; whoever comes later goes on with it. `fn` and `space` are those of
+    The first worker makes the study; later ones go on with it. `fn` and `space` are those of
     `uhebo.minimize`. SIGTERM and SIGINT end the worker within 5 seconds; `Worked.signal` says so.
 
     Args:
-        n_trials: of the whole study, over all workers: failed trials and points added by hand count too, trials that
-            are tried again because their worker died count once.
+        n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
+            that is tried again because its worker died counts once.
         direction: "minimize" or "maximize"; a study that was made for the other one is refused.
         storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
@@ -71,7 +71,7 @@ def work(
             raise EvaluationFailed(str(error)) from error
 
     if sampler is None:
-        sampler = make_sampler(budget, seed, method, sampler_options)
+        sampler = make_sampler(seed, method, sampler_options, budget)
 
     def load(retry: Retry) -> Job:
         store = retry.call(lambda: open_storage(storage, create=True), "opening the storage")
@@ -92,7 +92,7 @@ def work(
 
 
 def run(load: Callable[[Retry], Job], objective: Objective, options: Options) -> Worked:
-    """`work` on what `load` opens. It is opened after the process for evaluations has been started."""
+    """`work` on what `load` opens, which it does after the fork server for evaluations has been started."""
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
     retry = Retry(options.patience, stop)

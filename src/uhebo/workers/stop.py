@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 DEADLINE_S = 4.0
-"""After a signal the process ends by itself within this time, or is ended."""
+"""Seconds after a signal within which the process ends by itself, or is ended."""
 LAST_WORDS_S = 0.5
+"""Seconds more for `last_words`, before the process is ended."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -51,7 +52,7 @@ class Stop:
             raise Stopped(self.signal)
 
     def wait(self, seconds: float) -> None:
-        """Sleep, or until a signal comes."""
+        """Sleep, but not longer than until a signal comes."""
         if self._came.is_set():
             time.sleep(seconds)
         else:
