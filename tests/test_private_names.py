@@ -15,9 +15,11 @@ TABLES = ("trials", "trial_params", "trial_values", "trial_system_attributes", "
 
 
 def private_uses(source: str) -> Iterator[tuple[int, str]]:
-    """Line and name of every private name of somebody else's."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in NOT_OPTUNAS:
+    """Line and name of every private name that this file has not defined itself."""
+    nodes = list(ast.walk(ast.parse(source)))
+    own = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in NOT_OPTUNAS | own:
             owner = node.value
             if not (isinstance(owner, ast.Name) and owner.id in ("self", "cls")) and not is_super(owner):
                 yield node.lineno, node.attr
