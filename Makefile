@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo test reproduce lint bench clean docs dist test-lowest test-newest fuzz soak lock audit
+.PHONY: help demo test reproduce lint bench clean docs dist test-busy test-lowest test-newest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
 	@echo "make reproduce  install, run the paper's experiments, write figures and claims to out/reproduction (hours; REPRODUCE=--quick:"
 	@echo "            minutes; REPRODUCE='fig2 --seeds 5'; stopped, it goes on where it was)"
+	@echo "make test-busy  the tests three times in a row while four busy processes share the processors"
 	@echo "make lint   ruff, mypy --strict, import layers, syntax and library of Python 3.10"
 	@echo "make test-lowest, make test-newest  the tests with the oldest and the newest supported Optuna, NumPy, SciPy, …"
 	@echo "make fuzz   the fuzzers and the memory soak in full (an hour of CPU; FUZZ='--jobs 4' for more processes)"
@@ -53,6 +54,10 @@ reproduce: $(VENV)/installed
 
 test: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 	$(BIN)/python -m pytest -q -n auto
+
+# TIMES=1 BUSY=8 for another number of runs and of busy processes.
+test-busy: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
+	PYTHON=$(BIN)/python tests/long/busy.sh
 
 # The oldest and the newest supported Optuna, with what else is oldest or newest. Not the tests that need a browser,
 # PyTorch, scikit-learn or minutes: those of the engine, the adapter to Optuna, storages, workers and the shell.

@@ -334,17 +334,16 @@ def test_targets_whose_variance_is_beyond_doubles_are_refused() -> None:
         UHEModel.fitted(tensor(data.X), tensor(data.y * 1e160), estimator="map", seed=0)
 
 
-@pytest.mark.parametrize("name", ["branin", "hartmann3"])
-def test_a_whole_search_is_as_good_as_ours(name: str) -> None:
-    """Two seeds of what `benchmarks/botorch_parity.py` measures over ten.
+def test_a_whole_search_is_as_good_as_ours() -> None:
+    """Two seeds of what the benchmark `botorch_parity` measures over ten, on more problems.
 
-    There the logarithms (to base 10) of the two regrets of a seed differ by -0.12 ± 0.14 on Branin and -0.07 ± 0.29 on
-    Hartmann3, mean and standard error, which is a standard deviation of 0.4 and 0.9.
+    There the logarithms (to base 10) of the two regrets of a seed differ by -0.12 ± 0.14, mean and standard error,
+    which is a standard deviation of 0.4.
     """
     from uhebo_experiments import problem
     from uhebo_experiments.benchmarks.botorch_parity import botorch, ours
 
-    target, steps, differences = problem(name), 20, []
+    target, steps, differences = problem("branin"), 20, []
     assert target.optimum is not None
     for seed in range(2):
         X, y = ours(target, seed, steps)

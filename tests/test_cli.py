@@ -21,6 +21,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 from uhebo.cli import app, main, settings
 from uhebo.cli.files import MAX_BYTES, MAX_ROWS
 from uhebo.cli.objective import TAIL_BYTES, TrialFailed, environment_names, last_number
@@ -779,18 +780,18 @@ def test_optimising_a_program(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "limit", "says"),
     [
-        ("echo oops >&2; exit 3", "exit code 3: oops"),
-        ("echo no number here", "printed no number"),
-        ("echo nan", "NaN"),
-        ("sleep 30", "no value after 0.3 s"),
+        ("echo oops >&2; exit 3", LIMIT_S, "exit code 3: oops"),
+        ("echo no number here", LIMIT_S, "printed no number"),
+        ("echo nan", LIMIT_S, "NaN"),
+        ("sleep 3600", 0.3, "no value after 0.3 s"),
     ],
 )
-def test_programs_that_fail(shell: Shell, monkeypatch: pytest.MonkeyPatch, body: str, says: str) -> None:
+def test_programs_that_fail(shell: Shell, monkeypatch: pytest.MonkeyPatch, body: str, limit: float, says: str) -> None:
     monkeypatch.setattr("uhebo.cli.optimise.HOPELESS", 2)
     program = _executable(shell, "bad.sh", body)
-    shell("optimize", *SPACE, "--timeout", "0.3", "--", program, code=1)
+    shell("optimize", *SPACE, "--timeout", str(limit), "--", program, code=1)
     assert says in shell.err.splitlines()[-1]
 
 

@@ -28,7 +28,7 @@ from uhebo.gp import KERNELS, PRIORS
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.trial_log import ATTRIBUTE, ATTRIBUTE_LIMIT
 
-TRIALS = 30
+TRIALS = 20
 OWN_METHODS = tuple(METHODS)
 Objective = Callable[[optuna.Trial], float]
 Direction = Literal["minimize", "maximize"]

@@ -30,30 +30,30 @@ from uhebo.space import SearchSpace
 
 
 @given(data_sets())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_data_sets(case: DataSet) -> None:
     check_data_set(case)
 
 
 @given(spaces())
-@settings(max_examples=250)
+@settings(max_examples=150)
 def test_spaces(case: SpaceCase) -> None:
     check_space(case)
 
 
 TestAskTell = AskTell.TestCase
-TestAskTell.settings = settings(max_examples=40, stateful_step_count=30)
+TestAskTell.settings = settings(max_examples=20, stateful_step_count=30)
 
 
 @pytest.mark.parametrize("reader", [*READERS, "journal", "database"])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_files(reader: str, data: st.DataObject) -> None:
     check_file(reader, data.draw(damaged(readers()[reader][0])))
 
 
 @given(st.lists(tags, min_size=1, max_size=5), tag_methods)
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_tags_that_others_wrote(written: list[Any], method: str) -> None:
     check_tags(written, method)
 

@@ -12,9 +12,9 @@ import numpy as np
 import uhebo
 from uhebo.types import Array
 
-BUDGETS = (25, 50, 100)
+BUDGETS = (20, 40, 80)
 INITIAL = 6
-SEEDS = range(6)
+SEEDS = range(4)
 ELL = np.array([0.5, 0.7])
 FEATURES = 1500
 

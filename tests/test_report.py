@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import re
-import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -26,6 +25,7 @@ from optuna.trial import TrialState, create_trial
 import uhebo
 from tests import browser
 from tests.conftest import require
+from tests.waiting import wait_for
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.importance import Importance
 from uhebo.errors import InvalidInputError, UheboError
@@ -652,8 +652,5 @@ def test_the_downloads_arrive(driver: Any, tmp_path: Path) -> None:
 
 
 def arrived(folder: Path, name: str) -> Path:
-    for _ in range(150):
-        if (folder / name).is_file():
-            return folder / name
-        time.sleep(0.2)
-    raise AssertionError(f"{name} did not arrive; there are {[*folder.iterdir()]}")
+    wait_for((folder / name).is_file)
+    return folder / name

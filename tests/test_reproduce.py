@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from tests.browser import chromium
 from uhebo.cli.app import app
 from uhebo.errors import InvalidInputError
+from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.types import Array
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.paired import compare
@@ -29,6 +31,14 @@ SEEDS = 20
 
 def sample(mean: float, spread: float = 0.1, seed: int = 0) -> Array:
     return np.asarray(mean + spread * np.random.default_rng(seed).standard_normal(SEEDS))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_p_values_of_few_seeds_are_scipys_with_and_without_ties(digits: int) -> None:
+    rng = np.random.default_rng(digits)
+    for seeds in (2, 6, 10):
+        difference = np.round(rng.normal(0.6, 1.0, seeds), digits)
+        assert compare(np.zeros(seeds), difference).p == stats.wilcoxon(difference).pvalue
 
 
 def test_a_comparison_agrees_with_scipy() -> None:
@@ -150,6 +160,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, data_sets: Path) -> Reproduct
     )
     patch = pytest.MonkeyPatch()
     patch.setenv("UHEBO_DATA", str(data_sets))
+    patch.setitem(ESTIMATORS, "hmc", Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2)))
     reproduction = Reproduction(tmp_path_factory.mktemp("paper"), scale, jobs=1, progress=False)
     write_summary(reproduction, {name: reproduction.draw(name) for name in TARGETS[:7]}, "uhebo reproduce all")
     patch.undo()

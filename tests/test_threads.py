@@ -22,25 +22,25 @@ def overlapping(first: Callable[[Callable[[], None]], None], second: Callable[[C
 
     def let_the_second_in() -> None:
         first_in.set()
-        second_in.wait(10)
+        second_in.wait(LIMIT_S)
 
     def see_the_first_out() -> None:
         second_in.set()
-        first_out.wait(10)
+        first_out.wait(LIMIT_S)
 
     def one() -> None:
         first(let_the_second_in)
         first_out.set()
 
     def two() -> None:
-        first_in.wait(10)
+        first_in.wait(LIMIT_S)
         second(see_the_first_out)
 
     threads = [threading.Thread(target=target) for target in (one, two)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(LIMIT_S)
 
 
 def blas() -> list[int]:
