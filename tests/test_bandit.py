@@ -18,12 +18,12 @@ from uhebo.methods.bandit import (
     Pull,
     doubling_epoch,
     gamma_for_horizon,
-    regret_bound,
     replay,
     scale_reward,
     uhe_gamma,
 )
 from uhebo.types import Array
+from uhebo_experiments.theory import regret_bound
 
 unit = st.floats(0.0, 1.0)
 gammas = st.floats(1e-3, 1.0)

@@ -27,8 +27,8 @@ from uhebo.gp import (
 from uhebo.gp.kernels import squared_distance
 from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.gp.priors import PRIORS
-from uhebo.methods.theory import information_gain_growth
 from uhebo.types import Array
+from uhebo_experiments.theory import information_gain_growth
 
 SIZES = (BATCH_SIZE // 2, 2 * BATCH_SIZE + 11)
 """One for each of the two ways the likelihood is computed."""

@@ -11,8 +11,8 @@ import pytest
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Domain, Theta
 from uhebo.gp.kernels import squared_distance
-from uhebo.methods.theory import (
-    beta_schedule,
+from uhebo.methods.step import beta_schedule
+from uhebo_experiments.theory import (
     greedy_information_gain,
     information_gain,
     information_gain_growth,

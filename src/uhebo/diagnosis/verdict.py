@@ -155,16 +155,25 @@ def _two_regions(evidence: Evidence) -> Finding | None:
 def _no_skill(evidence: Evidence) -> Finding | None:
     calibration, noise = evidence.calibration, evidence.noise
     n, d = len(evidence.belief.numbers), len(evidence.belief.names)
-    few = n < max(10, 3 * d + 3)
-    if calibration.r2 >= (FAIR_SKILL if few else NO_SKILL):
+    least = max(10, 3 * d + 3)
+    few = n < least
+    if calibration.r2 >= NO_SKILL and not few:
         return None
     if few:
+        # With as many figures to fit as there are trials, predicting each from the others looks better than it is.
+        poor = calibration.r2 < FAIR_SKILL
         return Finding(
             "too-few",
-            "do not trust",
-            f"Do not trust it yet: {SURROGATE} has seen too few trials to predict the next one.",
-            (f"There are {count(n, 'trial')}, too few to tell noise from values that really differ.",),
-            f"Run {max(10, 3 * d + 3 - n)} more trials, spread at random over the space, and ask again.",
+            "do not trust" if poor else "caution",
+            f"{'Do not trust it yet' if poor else 'Be careful'}: {SURROGATE} has seen too few trials to "
+            f"{'predict the next one' if poor else 'be judged by them'}.",
+            (
+                f"There are {count(n, 'trial')}, too few to tell noise from values that really differ."
+                if poor
+                else f"There are {count(n, 'trial')} for {count(d, 'parameter')}; a judgement needs {least}.",
+            ),
+            f"Run {max(10, least - n)} more trials, {'spread at random over the space, ' if poor else ''}"
+            "and ask again.",
         )
     if noise.against_noise > NOT_NOISE:
         return Finding(

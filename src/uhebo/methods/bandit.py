@@ -167,17 +167,3 @@ def scale_reward(value: float, low: float, high: float, clip: Clip = "below") ->
     if clip == "none":
         return ratio
     return max(ratio, 0.0) if clip == "below" else min(max(ratio, 0.0), 1.0)
-
-
-def regret_bound(rounds: float, arms: int, gamma: float, best_gain: float | None = None) -> float:
-    """G_max - E[G] <= (e - 1) gamma G_max + M ln M / gamma: Auer et al., Theorem 3.1, with rewards in [0, 1].
-
-    G_max is `best_gain`, the total reward of the best single arm; unknown, it is bounded by the number of rounds.
-    """
-    arms = integer("arms", arms, 1)
-    if not 0.0 < gamma <= 1.0:
-        raise InvalidInputError(f"gamma is {gamma}, expected 0 < gamma <= 1; gamma_for_horizon gives one")
-    gain = float(rounds) if best_gain is None else float(best_gain)
-    if not 0.0 <= gain <= rounds:
-        raise InvalidInputError(f"best_gain is {gain} in {rounds} rounds, expected rewards in [0, 1]; scale them first")
-    return (math.e - 1.0) * gamma * gain + arms * math.log(arms) / gamma

@@ -4,9 +4,9 @@
 
 Five kinds of study, `--seeds` of each: smooth, noisy, misleading (the model's assumptions are visibly broken: a jump, a
 fast wiggle in one part, trials in a heap, nothing but noise, a typo), too few trials, and a laboratory problem with
-five factors, one of them a category. Half of the studies are sampled by the default, half at random. Printed: each verdict
-beside those that would be right, and how many of the 90 % intervals of the importances hold the true total Sobol index
-(of the noise-free function over the space, by `scipy.stats.sobol_indices`).
+five factors, one of them a category. Half of the studies are sampled by the default, half at random. Printed: each
+verdict beside those that would be right, and how many of the 90 % intervals of the importances hold the true total
+Sobol index (of the noise-free function over the space, by `scipy.stats.sobol_indices`).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def studies(seeds: int = 6) -> list[Known]:
                 Known("misleading", "wiggle in one part", _floats(1), wiggle, DOUBTED, 40),
                 Known("misleading", "jump", _floats(2), jump, DOUBTED, 40),
                 Known("misleading", "trials in a heap", _floats(2), smooth[0], DOUBTED, 30, heap=True),
-                Known("misleading", "nothing but noise", _floats(2), lambda _: 0.0, DOUBTED, 40, 1.0, importances=False),
+                Known("misleading", "only noise", _floats(2), lambda _: 0.0, DOUBTED, 40, 1.0, importances=False),
                 Known("misleading", "typo", _floats(2), smooth[0], DOUBTED, 30, typo=7, importances=False),
                 Known("misleading", "jump", _floats(2), jump, DOUBTED, 40),
             )[seed % 6],

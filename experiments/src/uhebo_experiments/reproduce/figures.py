@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from uhebo.methods.theory import regret_bound_shape
 from uhebo.types import Array
 from uhebo_experiments.reproduce.curves import Curves
 from uhebo_experiments.reproduce.plan import REAL
 from uhebo_experiments.style import LOOK, TITLES, pyplot, save
+from uhebo_experiments.theory import regret_bound_shape
 
 Regrets = Mapping[tuple[str, str], Curves]
 Errors = Mapping[tuple[str, str], Array]

@@ -11,30 +11,9 @@ from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.gp.theta import Theta
+from uhebo.methods.step import beta_schedule
 from uhebo.numerics.linalg import safe_cholesky
 from uhebo.types import Array
-
-
-def beta_schedule(
-    t: int, dimension: int, *, delta: float = 0.1, a: float = 1.0, b: float = 1.0, r: float = 1.0
-) -> float:
-    """β_t of the theorem on RA-BO; the acquisition multiplies the deviation by its square root.
-
-    β_t = 2 log((t/2)² 2π²/(3δ)) + 2d log((t/2)² d b r √(log(4da/δ)))
-
-    `a` and `b` describe the tails of the sample paths' derivatives, P(sup|∂f/∂x| > L) ≤ a e^{-(L/b)²}, and r is the
-    side of the domain (1 in the unit cube). The paper leaves them open; 1 is the customary choice. The theorem is about
-    large t; at t = 1 the printed value can be negative, so it is floored at 0.
-    """
-    if t < 1 or dimension < 1 or not 0.0 < delta < 1.0 or min(b, r) <= 0.0 or 4 * dimension * a <= delta:
-        raise InvalidInputError(
-            f"t={t}, dimension={dimension}, delta={delta}, a={a}, b={b}, r={r}: "
-            "expected t, dimension >= 1, 0 < delta < 1, positive b and r, and 4 dimension a > delta"
-        )
-    square = (t / 2.0) ** 2
-    spread = dimension * b * r * math.sqrt(math.log(4 * dimension * a / delta))
-    first = 2.0 * math.log(square * 2.0 * math.pi**2 / (3.0 * delta))
-    return max(0.0, first + 2.0 * dimension * math.log(square * spread))
 
 
 def information_gain(X: Array, theta: Theta, kernel: str | Kernel = MATERN52, domain: Domain | None = None) -> float:
@@ -104,3 +83,17 @@ def regret_bound_shape(
 def _check_noise(theta: Theta) -> None:
     if theta.s2 <= 0.0:
         raise InvalidInputError("the information gain is infinite without noise; give theta a positive s2")
+
+
+def regret_bound(rounds: float, arms: int, gamma: float, best_gain: float | None = None) -> float:
+    """G_max - E[G] <= (e - 1) gamma G_max + M ln M / gamma: Auer et al., Theorem 3.1, with rewards in [0, 1].
+
+    G_max is `best_gain`, the total reward of the best single arm; unknown, it is bounded by the number of rounds.
+    """
+    arms = integer("arms", arms, 1)
+    if not 0.0 < gamma <= 1.0:
+        raise InvalidInputError(f"gamma is {gamma}, expected 0 < gamma <= 1; gamma_for_horizon gives one")
+    gain = float(rounds) if best_gain is None else float(best_gain)
+    if not 0.0 <= gain <= rounds:
+        raise InvalidInputError(f"best_gain is {gain} in {rounds} rounds, expected rewards in [0, 1]; scale them first")
+    return (math.e - 1.0) * gamma * gain + arms * math.log(arms) / gamma
