@@ -14,8 +14,7 @@ from optuna.study import Study
 from uhebo import checks
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
-from uhebo.diagnosis.case import Case, Trials, read_case
-from uhebo.diagnosis.finding import Finding, Kind, Verdict, constant, no_model
+from uhebo.diagnosis.finding import Kind, Verdict, constant, no_model
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
 from uhebo.diagnosis.noise import Noise, measure_noise
@@ -23,9 +22,11 @@ from uhebo.diagnosis.opinions import Hyperparameters, compare_estimators
 from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
 from uhebo.diagnosis.search import Search, review_search
 from uhebo.diagnosis.sections import Section, as_text, sections_of
+from uhebo.diagnosis.trials import Trials, count_trials
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import say_model
 from uhebo.numerics.threads import single_threaded
+from uhebo.optuna_.believe import model_of
 
 WIDTH = 100
 
@@ -94,57 +95,34 @@ def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: 
     """
     epsilon = check_epsilon(epsilon)
     seed = checks.integer("seed", seed, 0)
-    case = read_case(study)
-    search = review_search(study, case)
-    finding = no_model(case.trials, case.conditional, len(case.names))
-    if finding is None and not case.history.data.y.any():
-        finding = constant(case.trials, float(case.history.outcomes[0].sign * case.history.data.location))
+    model = model_of(study)
+    history = model.history
+    trials = count_trials(study, len(history.finished))
+    search = review_search(study, history)
+    about: dict[str, Any] = {"names": history.space.names, "conditional": model.conditional, "model": say_model(model)}
+    finding = no_model(trials, model.conditional, len(history.space.names))
+    if finding is None and not history.data.y.any():
+        finding = constant(trials, float(history.outcomes[0].sign * history.data.location))
     if finding is not None:
-        return _with(finding, case, search)
-    return _fitted(case, search, seed, epsilon, hmc)
+        return Diagnosis(**vars(finding), **about, trials=trials, search=search)
+    evidence = _gather(model.believe(), trials, search, seed, epsilon, hmc)
+    return Diagnosis(**vars(judge(evidence)), **about, **vars(evidence))
 
 
 @single_threaded
-def _fitted(case: Case, search: Search, seed: int, epsilon: float | None, hmc: bool) -> Diagnosis:
-    belief = case.believe()
+def _gather(belief: Belief, trials: Trials, search: Search, seed: int, epsilon: float | None, hmc: bool) -> Evidence:
     hyperparameters, draws = compare_estimators(belief, _rng(seed, 2), hmc)
-    noise = measure_noise(belief, draws, _rng(seed, 7))
-    calibration = calibrate(belief)
-    layout = lay_out(belief, _rng(seed, 3))
-    regions = split_in_two(belief, _rng(seed, 4))
-    prospects = look_ahead(belief, draws, epsilon, _rng(seed, 5))
-    importance = rank_parameters(belief, _rng(seed, 6))
-    evidence = Evidence(
-        belief, case.trials, hyperparameters, importance, calibration, noise, layout, regions, search, prospects
-    )
-    return _with(
-        judge(evidence),
-        case,
-        search,
-        hyperparameters=hyperparameters,
-        calibration=calibration,
-        importance=importance,
-        noise=noise,
-        layout=layout,
-        regions=regions,
-        prospects=prospects,
+    return Evidence(
         belief=belief,
-    )
-
-
-def _with(finding: Finding, case: Case, search: Search, **evidence: Any) -> Diagnosis:
-    return Diagnosis(
-        verdict=finding.verdict,
-        kind=finding.kind,
-        headline=finding.headline,
-        reasons=finding.reasons,
-        next_action=finding.next_action,
-        names=case.names,
-        conditional=case.conditional,
-        model=say_model(case.model),
-        trials=case.trials,
+        trials=trials,
         search=search,
-        **evidence,
+        hyperparameters=hyperparameters,
+        noise=measure_noise(belief, draws, _rng(seed, 7)),
+        calibration=calibrate(belief),
+        layout=lay_out(belief, _rng(seed, 3)),
+        regions=split_in_two(belief, _rng(seed, 4)),
+        prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
+        importance=rank_parameters(belief, _rng(seed, 6)),
     )
 
 

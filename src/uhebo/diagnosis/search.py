@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnosis.case import Case
-from uhebo.methods import Trial
+from uhebo.belief import History, Trial
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
@@ -51,11 +50,11 @@ class Search:
     unconverged: int = 0
 
 
-def review_search(study: Study, case: Case) -> Search:
+def review_search(study: Study, history: History) -> Search:
     """Read it off the log; nothing is fitted."""
-    trials = case.history.trials
+    trials = history.trials
     tagged = [trial for trial in trials if trial.tags.get("role")]
-    finished = case.history.finished
+    finished = history.finished
     roles = Counter(str(trial.tags.get("role", "other")) for trial in finished)
     later = roles["random"] + roles["model"]
     enqueued = {t.number for t in study.get_trials(deepcopy=False) if "fixed_params" in t.system_attrs}
@@ -63,7 +62,7 @@ def review_search(study: Study, case: Case) -> Search:
     repeats = _repeats(trials, {trial.number for trial in suggested})
     models = [trial for trial in (tagged or finished) if not tagged or trial.tags["role"] == "model"]
     rows = [trial.x for trial in models if trial.x is not None]
-    sides = _at_bounds(case.history.space, rows)
+    sides = _at_bounds(history.space, rows)
     best = max(finished, key=lambda trial: trial.y if trial.y is not None else -np.inf, default=None)
     best_rows = [best.x] if best is not None and best.x is not None else []
     everywhere = Counter(pair for pairs in sides for pair in pairs)
@@ -73,11 +72,11 @@ def review_search(study: Study, case: Case) -> Search:
         arm_weights=tuple(_arm_weights(trials)),
         repeated=len(repeats),
         repeated_numbers=repeats,
-        exhausted=case.history.space.size <= len(finished),
+        exhausted=history.space.size <= len(finished),
         boundary_share=sum(map(bool, sides)) / len(rows) if rows else None,
         boundary_points=len(rows),
         boundary=tuple((name, side, count) for (name, side), count in everywhere.most_common()),
-        best_at_bound=tuple(pair for pairs in _at_bounds(case.history.space, best_rows) for pair in pairs),
+        best_at_bound=tuple(pair for pairs in _at_bounds(history.space, best_rows) for pair in pairs),
         jittered=sum("jitter" in trial.tags for trial in trials),
         fallbacks=dict(Counter(str(t.tags["fallback"]) for t in trials if t.tags.get("fallback"))),
         unconverged=sum(trial.tags.get("converged") is False for trial in trials),

@@ -34,23 +34,19 @@ class Section:
 
 def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
     """Every section that there is evidence for, the most important first."""
-    found = [_trials(diagnosis)]
-    if diagnosis.calibration is not None:
-        found.append(_calibration(diagnosis.calibration))
-    if diagnosis.hyperparameters is not None:
-        found.append(_hyperparameters(diagnosis.hyperparameters))
-    if diagnosis.importance:
-        found.append(_importance(diagnosis.importance))
-    if diagnosis.noise is not None:
-        found.append(_noise(diagnosis.noise))
-    if diagnosis.layout is not None:
-        found.append(_layout(diagnosis.layout, diagnosis.regions))
-    found.append(_search(diagnosis.search))
-    if diagnosis.search.arm_weights:
-        found.append(_arms(diagnosis.search))
-    if diagnosis.prospects is not None:
-        found.append(_prospects(diagnosis.prospects))
-    return tuple(found)
+    d = diagnosis
+    found = (
+        _trials(d),
+        _calibration(d.calibration) if d.calibration else None,
+        _hyperparameters(d.hyperparameters) if d.hyperparameters else None,
+        _importance(d.importance) if d.importance else None,
+        _noise(d.noise) if d.noise else None,
+        _layout(d.layout, d.regions) if d.layout else None,
+        _search(d.search),
+        _arms(d.search) if d.search.arm_weights else None,
+        _prospects(d.prospects) if d.prospects else None,
+    )
+    return tuple(section for section in found if section is not None)
 
 
 def as_text(section: Section) -> str:

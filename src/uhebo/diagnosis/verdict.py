@@ -9,7 +9,6 @@ import numpy as np
 
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration
-from uhebo.diagnosis.case import Trials
 from uhebo.diagnosis.finding import SURROGATE, Finding
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
@@ -17,6 +16,7 @@ from uhebo.diagnosis.noise import Noise
 from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
+from uhebo.diagnosis.trials import Trials
 from uhebo.diagnosis.words import (
     count,
     odds,

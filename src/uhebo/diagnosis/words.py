@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from uhebo.diagnosis.calibration import Calibration
-from uhebo.diagnosis.case import Trials
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.noise import Noise
 from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
+from uhebo.diagnosis.trials import Trials
 from uhebo.estimate import Failure
 from uhebo.optuna_.believe import StudyModel
 
