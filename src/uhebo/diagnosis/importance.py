@@ -1,28 +1,29 @@
 """Which parameters matter: variance-based (Sobol) indices of functions that the model takes for possible.
 
 The indices of the posterior mean alone are too small for parameters the data say little about: the mean hardly moves
-along them, because the model does not know. So functions are drawn from the posterior, at thetas drawn given the data,
-and brought to the user's units; each has its own indices, and their spread is the interval.
+along them, because the model does not know. Those of functions drawn from the posterior are too large: what is not
+known looks like an effect. So both are taken, under thetas drawn given the model's data and brought to the user's
+units; the spread of their indices is the interval. The thetas are drawn under a proper prior, because a prior made for
+searching may keep lengthscales within the range, and then no parameter can be without effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import qmc, sobol_indices
 
 from uhebo.belief import Belief
-from uhebo.diagnosis.opinions import theta_chain
+from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.gp import Posterior, Theta
 from uhebo.gp.domain import Domain
-from uhebo.gp.paths import sample_paths
+from uhebo.gp.paths import Paths, sample_paths
 from uhebo.types import Array, Rng
 
 LOG2_POINTS = 9
 INTERVAL = (0.05, 0.95)
-THETAS, PATHS = 16, 8
+THETAS, PATHS = 12, 4
 """Number of thetas, and of functions drawn under each."""
 BURN_IN, STRIDE = 80, 5
 """Steps of the chain before the first theta, and between two of them."""
@@ -70,30 +71,33 @@ def index_draws(belief: Belief, rng: Rng) -> tuple[Array, Array] | None:
     domain = objective.data.domain
     first, second = (_placed(half, domain) for half in np.split(_sobol(2 * domain.dimension, rng), 2, axis=1))
     draws = []
-    for posterior, count in _posteriors(belief, rng):
-        paths = sample_paths(posterior, rng, count)
+    for posterior in _posteriors(belief, rng):
+        paths = sample_paths(posterior, rng, PATHS)
 
-        def told(rows: Array, paths: Callable[[Array], Array] = paths) -> Array:
-            return objective.units.told(paths(rows)) / objective.units.scale
+        def told(rows: Array, paths: Paths = paths, posterior: Posterior = posterior) -> Array:
+            functions = np.vstack([paths(rows), posterior.mean(rows)])
+            return objective.units.told(functions) / objective.units.scale
 
-        draws.append(indices(told, first, second))
-    main, total = (np.concatenate(parts) for parts in zip(*draws, strict=True))
+        # The mean counts as much as all the paths together.
+        draws.append(np.repeat(indices(told, first, second), [1] * PATHS + [PATHS], axis=1))
+    main, total = np.concatenate(draws, axis=1)
     varied = np.isfinite(total).all(axis=1)
     return (main[varied], total[varied]) if varied.any() else None
 
 
-def _posteriors(belief: Belief, rng: Rng) -> list[tuple[Posterior, int]]:
-    """Posteriors under thetas drawn given the data, and the number of functions to draw from each."""
-    objective = belief.objective
-    if len(objective.data) > MOST_POINTS:
-        return [(objective.posterior, THETAS * PATHS)]
-    chain, _ = theta_chain(belief, rng, BURN_IN, THETAS * STRIDE)
+def _posteriors(belief: Belief, rng: Rng) -> list[Posterior]:
+    """The model's data under thetas drawn given them."""
+    data = belief.objective.data
+    if len(data) > MOST_POINTS:
+        return [belief.objective.posterior] * THETAS
+    prior = open_noise_prior(data.dimension)
+    chain, _ = theta_chain(belief, rng, prior, BURN_IN, THETAS * STRIDE)
     thetas = [Theta.from_log(draw) for draw in chain.draws[STRIDE - 1 :: STRIDE]]
-    return [(Posterior.of(objective.data, theta, belief.model.kernel), PATHS) for theta in thetas]
+    return [Posterior.of(data, theta, belief.model.kernel) for theta in thetas]
 
 
-def indices(f: Callable[[Array], Array], first: Array, second: Array) -> tuple[Array, Array]:
-    """First-order and total Sobol indices, (count, d) each, of `count` functions over the domain; NaN for a flat one.
+def indices(f: Paths, first: Array, second: Array) -> Array:
+    """First-order and total Sobol indices, (2, count, d), of `count` functions over the domain; NaN for a flat one.
 
     By the estimators of Saltelli et al. (2010): two samples of the domain, and for each column the first sample with
     that column taken from the second.
@@ -110,7 +114,7 @@ def indices(f: Callable[[Array], Array], first: Array, second: Array) -> tuple[A
     main = np.clip(np.reshape(found.first_order, (len(flat), -1)), 0.0, 1.0)
     total = np.clip(np.reshape(found.total_order, (len(flat), -1)), 0.0, 1.0)
     main[flat] = total[flat] = np.nan
-    return main, total
+    return np.array([main, total])
 
 
 def _sobol(dimension: int, rng: Rng) -> Array:

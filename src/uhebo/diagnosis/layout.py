@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.belief import Belief
+from uhebo.diagnosis.opinions import open_noise_prior
 from uhebo.estimate import Fit, map_estimate
-from uhebo.gp import Prior, named_prior
-from uhebo.gp.priors import LogNormal
 from uhebo.types import Array, Rng
 
 BOX_VOLUME = 0.02
@@ -128,15 +127,6 @@ def split_in_two(belief: Belief, rng: Rng) -> Regions | None:
         points_below=len(low.data),
         points_above=len(high.data),
     )
-
-
-def open_noise_prior(dimension: int) -> Prior:
-    """`dim-scaled` with a noise prior wide enough to say "all of it is noise": log s2 ~ Normal(-4, 3²).
-
-    The noise prior of `dim-scaled` itself, Normal(-5, 1) on log s2, puts pure noise (s2 = 1 on standardised y) five
-    deviations out, so that the fit would rather explain noise by absurdly short lengthscales than admit to it.
-    """
-    return replace(named_prior("dim-scaled", dimension), name="dim-scaled, open noise", noise=LogNormal(-4.0, 3.0))
 
 
 def _cuts(column: Array, least: int) -> list[tuple[float, NDArray[np.bool_]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,8 @@ from uhebo.belief import Belief
 from uhebo.estimate import Fit, default_block_size, named_estimator
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import Chain, sample_chain
+from uhebo.gp import Prior, named_prior
+from uhebo.gp.priors import LogNormal
 from uhebo.types import Array, Rng
 
 BURN_IN, DRAWS = 200, 400
@@ -86,7 +88,7 @@ def compare_estimators(belief: Belief, rng: Rng, hmc: bool) -> tuple[Hyperparame
     fit = belief.objective.fit
     own = np.mean([theta.to_log() for theta in fit.thetas], axis=0)
     others = {name: _opinion(belief, name, rng).theta.to_log() for name in ("map", "consistent")}
-    chain, points = theta_chain(belief, rng) if hmc else (None, len(fit.data))
+    chain, points = theta_chain(belief, rng, belief.prior) if hmc else (None, len(fit.data))
     bands = None if chain is None else _natural(np.quantile(chain.draws, INTERVAL, axis=0))
     columns = _natural(np.array([own, others["map"], others["consistent"]]))
     estimates = []
@@ -124,18 +126,29 @@ def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
     return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size)
 
 
-def theta_chain(belief: Belief, rng: Rng, burn_in: int | None = None, draws: int | None = None) -> tuple[Chain, int]:
-    """Draws of log theta given the data under the model's prior, and the number of trials they are based on."""
+def theta_chain(
+    belief: Belief, rng: Rng, prior: Prior, burn_in: int | None = None, draws: int | None = None
+) -> tuple[Chain, int]:
+    """Draws of log theta given the data of the model, and the number of trials they are based on."""
     data = belief.objective.data
     if len(data) > CHAIN_POINTS:
         data = data.subset(np.sort(rng.choice(len(data), CHAIN_POINTS, replace=False)))
     few = len(data) <= FEW_POINTS
     burn_in = (BURN_IN if few else SHORT_BURN_IN) if burn_in is None else burn_in
     draws = (DRAWS if few else SHORT_DRAWS) if draws is None else draws
-    low, high = belief.prior.bounds(data.dimension)
-    target = log_posterior(data, belief.model.kernel, belief.prior)
+    low, high = prior.bounds(data.dimension)
+    target = log_posterior(data, belief.model.kernel, prior)
     start = belief.theta.to_log()
     return sample_chain(target, start, low, high, rng=rng, burn_in=burn_in, draws=draws), len(data)
+
+
+def open_noise_prior(dimension: int) -> Prior:
+    """`dim-scaled` with a noise prior wide enough to say "all of it is noise": log s2 ~ Normal(-4, 3²).
+
+    The noise prior of `dim-scaled` itself, Normal(-5, 1) on log s2, puts pure noise (s2 = 1 on standardised y) five
+    deviations out, so that the fit would rather explain noise by absurdly short lengthscales than admit to it.
+    """
+    return replace(named_prior("dim-scaled", dimension), name="dim-scaled, open noise", noise=LogNormal(-4.0, 3.0))
 
 
 def _natural(log_theta: Array) -> Array:
