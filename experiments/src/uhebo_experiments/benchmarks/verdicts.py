@@ -34,6 +34,8 @@ Params = Mapping[str, Any]
 TRUSTED, DOUBTED = ("trust",), ("caution", "do not trust")
 ANY = TRUSTED + DOUBTED
 LOG2_POINTS = 13
+SERIES = 2028
+"""Seed of the studies reported; how functions are weighed was chosen on the series 2026 and 2027."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def studies(seeds: int = 6) -> list[Known]:
     """`seeds` of each kind."""
     found = []
     for seed in range(seeds):
-        rng = np.random.default_rng([2026, seed])
+        rng = np.random.default_rng([SERIES, seed, 0])
         w = rng.uniform(0.5, 1.5, 6)
         smooth: tuple[Callable[[Params], float], ...] = (
             lambda p, w=w: math.sin(5 * w[0] * p["a"]) + w[1] * math.cos(4 * p["b"]),  # type: ignore[misc]
@@ -109,7 +111,7 @@ def studies(seeds: int = 6) -> list[Known]:
 
 def made(known: Known, seed: int) -> optuna.Study:
     """The study: by the default in even seeds, at random in odd ones and where the points themselves are the trap."""
-    rng = np.random.default_rng([2027, seed])
+    rng = np.random.default_rng([SERIES, seed, 1])
     own = seed % 2 == 0 and known.kind not in ("misleading", "too few")
     sampler = uhebo.UHESampler(seed=seed) if own else optuna.samplers.RandomSampler(seed=seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
