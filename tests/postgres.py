@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.waiting import LIMIT_S
 
 USER = "uhebo"
-HOW = "PostgreSQL can not be started here: apt-get install postgresql, pip install 'psycopg[binary]'"
+HOW = "PostgreSQL cannot be started here: apt-get install postgresql, pip install 'psycopg[binary]'"
 
 
 class NoServer(Exception):

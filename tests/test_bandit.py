@@ -20,10 +20,9 @@ from uhebo.methods.bandit import (
     gamma_for_horizon,
     replay,
     scale_reward,
-    uhe_gamma,
 )
 from uhebo.types import Array
-from uhebo_experiments.theory import regret_bound
+from uhebo_experiments.theory import regret_bound, uhe_gamma
 
 unit = st.floats(0.0, 1.0)
 gammas = st.floats(1e-3, 1.0)

@@ -124,6 +124,6 @@ print(joblib.Parallel(2)(joblib.delayed(double)(number) for number in (1, 2)))
 
 
 def test_a_function_of_a_script_goes_to_other_processes() -> None:
-    """joblib sends functions of `__main__` by value, with all they refer to; a lock can not be sent."""
+    """joblib sends functions of `__main__` by value, with all they refer to; a lock cannot be sent."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.stdout == "[2, 4]\n", done.stderr

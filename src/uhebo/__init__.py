@@ -6,50 +6,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uhebo._version import __version__
-    from uhebo.api import Result, maximize, minimize
-    from uhebo.diagnosis import diagnose
-    from uhebo.integrations.regressor import UHERegressor
-    from uhebo.integrations.search_cv import UHESearchCV
-    from uhebo.methods import METHODS, register
-    from uhebo.optuna_.sampler import UHESampler
-    from uhebo.space import Categorical, Float, Int
-    from uhebo.workers import work
+    from uhebo._version import __version__ as __version__
+    from uhebo.api import Result as Result
+    from uhebo.api import maximize as maximize
+    from uhebo.api import minimize as minimize
+    from uhebo.diagnosis import diagnose as diagnose
+    from uhebo.integrations.regressor import UHERegressor as UHERegressor
+    from uhebo.integrations.search_cv import UHESearchCV as UHESearchCV
+    from uhebo.methods import METHODS as METHODS
+    from uhebo.methods import register as register
+    from uhebo.optuna_.sampler import UHESampler as UHESampler
+    from uhebo.space import Categorical as Categorical
+    from uhebo.space import Float as Float
+    from uhebo.space import Int as Int
+    from uhebo.workers import work as work
 
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
-_HOME = {
-    "METHODS": "uhebo.methods",
-    "Categorical": "uhebo.space",
-    "Float": "uhebo.space",
-    "Int": "uhebo.space",
-    "Result": "uhebo.api",
-    "UHERegressor": "uhebo.integrations.regressor",
-    "UHESampler": "uhebo.optuna_.sampler",
-    "UHESearchCV": "uhebo.integrations.search_cv",
-    "__version__": "uhebo._version",
-    "diagnose": "uhebo.diagnosis",
-    "maximize": "uhebo.api",
-    "minimize": "uhebo.api",
-    "register": "uhebo.methods",
-    "work": "uhebo.workers",
+_NAMES = {
+    "uhebo._version": ("__version__",),
+    "uhebo.api": ("Result", "maximize", "minimize"),
+    "uhebo.diagnosis": ("diagnose",),
+    "uhebo.integrations.regressor": ("UHERegressor",),
+    "uhebo.integrations.search_cv": ("UHESearchCV",),
+    "uhebo.methods": ("METHODS", "register"),
+    "uhebo.optuna_.sampler": ("UHESampler",),
+    "uhebo.space": ("Categorical", "Float", "Int"),
+    "uhebo.workers": ("work",),
 }
-
-__all__ = [
-    "METHODS",
-    "Categorical",
-    "Float",
-    "Int",
-    "Result",
-    "UHERegressor",
-    "UHESampler",
-    "UHESearchCV",
-    "__version__",
-    "diagnose",
-    "maximize",
-    "minimize",
-    "register",
-    "work",
-]
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -61,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

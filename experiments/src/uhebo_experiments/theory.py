@@ -11,6 +11,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.gp.domain import Domain
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.gp.theta import Theta
+from uhebo.methods.bandit import gamma_for_horizon
 from uhebo.methods.step import beta_schedule
 from uhebo.numerics.linalg import safe_cholesky
 from uhebo.types import Array
@@ -97,3 +98,8 @@ def regret_bound(rounds: float, arms: int, gamma: float, best_gain: float | None
     if not 0.0 <= gain <= rounds:
         raise InvalidInputError(f"best_gain is {gain} in {rounds} rounds, expected rewards in [0, 1]; scale them first")
     return (math.e - 1.0) * gamma * gain + arms * math.log(arms) / gamma
+
+
+def uhe_gamma(budget: float) -> float:
+    """gamma = min(1, √(4 ln 2 / ((e - 1) T))) for T iterations: two arms, pulled once every second iteration."""
+    return gamma_for_horizon(budget / 2, arms=2)

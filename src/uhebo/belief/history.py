@@ -128,7 +128,7 @@ class History:
 
         A trial belongs to the initial design while fewer than `n_initial` usable trials (finished or running, the
         user's own included) come before it. After that the trials of ours take iterations 1, 2, 3, … in order of
-        their numbers, which storage hands out once each: two workers can not get the same half of a pair. What a
+        their numbers, which storage hands out once each: two workers cannot get the same half of a pair. What a
         trial wrote down itself counts more than what would be worked out now (a trial before it may have failed since).
         """
         slots: dict[int, Slot] = {}

@@ -48,13 +48,6 @@ class Units:
     def linear(self) -> bool:
         return self.warp is Warp.identity
 
-    def modelled(self, told: ArrayLike) -> Array:
-        """Values of the user's as the GP sees them."""
-        plain = (self.sign * np.asarray(told, dtype=np.float64) - self.location) / self.scale
-        if self.linear:
-            return np.asarray(plain)
-        return np.asarray((self.warp.forward(plain) - self.warped_location) / self.warped_scale)
-
     def told(self, modelled: ArrayLike) -> Array:
         """What the user would read where the GP sees these numbers."""
         plain = np.asarray(modelled, dtype=np.float64)

@@ -21,7 +21,7 @@ from uhebo.diagnosis.noise import Noise, measure_noise
 from uhebo.diagnosis.opinions import Hyperparameters, compare_estimators
 from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
 from uhebo.diagnosis.search import Search, review_search
-from uhebo.diagnosis.sections import Section, as_text, sections_of
+from uhebo.diagnosis.sections import Section, sections_of, table_text
 from uhebo.diagnosis.trials import Trials, count_trials
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import say_model
@@ -77,8 +77,8 @@ class Diagnosis:
         parts += ["\n".join(wrapped(reason, "  - ") for reason in self.reasons)]
         parts += [wrapped(f"Next: {self.next_action}")]
         for section in self.sections():
-            head, _, table = as_text(Section(section.title, "", section.columns, section.rows)).partition("\n  ")
-            parts.append("\n".join(part for part in (head, wrapped(section.sentence, "  "), table.strip("\n")) if part))
+            text = (section.title, wrapped(section.sentence, "  "), table_text(section))
+            parts.append("\n".join(part for part in text if part))
         return "\n\n".join(part for part in parts if part)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -52,11 +51,7 @@ class Regions:
     """Log posterior of the two fits minus that of the one: above 0 two surrogates explain the values better."""
     lengthscale_below: float
     lengthscale_above: float
-    noise_below: float
-    noise_above: float
-    """On each side: lengthscale along the parameter (share of its range), noise deviation (model units)."""
-    points_below: int
-    points_above: int
+    """Lengthscale along the parameter on each side, as a share of its range."""
 
     @property
     def ratio(self) -> float:
@@ -122,10 +117,6 @@ def split_in_two(belief: Belief, rng: Rng) -> Regions | None:
         gain=gain,
         lengthscale_below=float(low.theta.ell[column]),
         lengthscale_above=float(high.theta.ell[column]),
-        noise_below=math.sqrt(low.theta.s2),
-        noise_above=math.sqrt(high.theta.s2),
-        points_below=len(low.data),
-        points_above=len(high.data),
     )
 
 

@@ -46,12 +46,6 @@ class Estimate:
         """Upper over lower end of the interval: how far the data leave it open."""
         return self.hmc_high / self.hmc_low if self.hmc_low and self.hmc_high else None
 
-    @property
-    def map_inside(self) -> bool | None:
-        if self.hmc_low is None or self.hmc_high is None:
-            return None
-        return self.hmc_low <= self.map <= self.hmc_high
-
 
 @dataclass(frozen=True)
 class Hyperparameters:

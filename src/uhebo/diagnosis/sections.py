@@ -49,17 +49,12 @@ def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
     return tuple(section for section in found if section is not None)
 
 
-def as_text(section: Section) -> str:
-    """The section with its table in aligned columns."""
-    lines = [section.title, f"  {section.sentence}"]
-    if section.rows:
-        table = [section.columns, *section.rows]
-        widths = [max(len(row[i]) for row in table) for i in range(len(section.columns))]
-        lines += [
-            "    " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
-    return "\n".join(lines)
+def table_text(section: Section) -> str:
+    """The table of a section in aligned columns, indented."""
+    table = [section.columns, *section.rows] if section.rows else []
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    rows = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table)
+    return "\n".join(f"    {row}" for row in rows)
 
 
 def _trials(diagnosis: Diagnosis) -> Section:
@@ -220,7 +215,7 @@ def _arms(search: Search) -> Section:
 
 
 def _prospects(prospects: Prospects) -> Section:
-    sentence = f"The best trial is {prospects.best_number}; {prospects.since_improvement} have finished since."
+    sentence = f"The best trial is {prospects.best_number}; trials finished since: {prospects.since_improvement}."
     rows = [
         ("best value", f"{prospects.best_value:.6g}"),
         ("finished trials since the last improvement", str(prospects.since_improvement)),

@@ -192,7 +192,7 @@ def _no_skill(evidence: Evidence) -> Finding | None:
             "like, but also values that change faster from place to place than so few trials can show.",
         ),
         "Repeat the best point 3 times to measure the noise; if the values differ as much as all others do, "
-        "average several measurements a trial.",
+        "average several measurements per trial.",
     )
 
 

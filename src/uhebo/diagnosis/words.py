@@ -74,7 +74,10 @@ def say_noise(noise: Noise) -> list[str]:
             f"{percent(share)} of the range of the values, {noise.value_range:.3g}."
         ]
     else:
-        interval = "" if noise.low is None else f" (likely between {noise.low:.2g} and {noise.high:.2g})"
+        interval = ""
+        if noise.low is not None and noise.high is not None:
+            said = "likely" if noise.low <= noise.deviation <= noise.high else "a second opinion says"
+            interval = f" ({said} between {noise.low:.2g} and {noise.high:.2g})"
         lines = [
             f"The noise, by which a repeated trial would differ, is estimated at {noise.deviation:.2g}{interval}, "
             f"which is {percent(noise.share_of_range)} of the range of the values, {noise.value_range:.3g}."

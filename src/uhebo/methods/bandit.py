@@ -104,11 +104,6 @@ def gamma_for_horizon(rounds: float, arms: int) -> float:
     return min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1.0) * rounds)))
 
 
-def uhe_gamma(budget: float) -> float:
-    """gamma = min(1, √(4 ln 2 / ((e - 1) T))) for T iterations: two arms, pulled once every second iteration."""
-    return gamma_for_horizon(budget / 2, arms=2)
-
-
 class Epoch(NamedTuple):
     """Where a round lies among the doubling epochs: epoch `number`, which has `rounds` rounds from round `first` on."""
 
