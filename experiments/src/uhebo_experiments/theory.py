@@ -8,9 +8,8 @@ import numpy as np
 
 from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
-from uhebo.gp.theta import Theta
 from uhebo.methods.bandit import gamma_for_horizon
 from uhebo.methods.step import beta_schedule
 from uhebo.numerics.linalg import safe_cholesky

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.gp.kernels import squared_distance
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng

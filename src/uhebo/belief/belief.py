@@ -21,10 +21,9 @@ from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit
 from uhebo.estimate.model import Model
-from uhebo.gp.data import Data
+from uhebo.gp.data import Data, Theta
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior
-from uhebo.gp.theta import Theta
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng
 

@@ -13,8 +13,7 @@ import numpy as np
 from uhebo.belief.history import History, Slot
 from uhebo.estimate import Fit, default_block_size, kept_theta, named_estimator
 from uhebo.estimate.model import Model
-from uhebo.gp.data import Data
-from uhebo.gp.theta import Theta
+from uhebo.gp.data import Data, Theta
 from uhebo.types import Rng
 
 REFIT_PERIOD = 4

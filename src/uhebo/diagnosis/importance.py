@@ -17,7 +17,7 @@ from scipy.stats import qmc, sobol_indices
 from uhebo.belief import Belief
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.gp import Posterior, Theta
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.gp.paths import Paths, sample_paths
 from uhebo.types import Array, Rng
 

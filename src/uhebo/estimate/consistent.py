@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Fit
 from uhebo.estimate.fit import FRESH_STARTS, Climber, fit_loss
-from uhebo.gp.data import Data
+from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
-from uhebo.gp.theta import Theta
 from uhebo.types import Array, Rng
 
 BLOCK_SIZE = 200

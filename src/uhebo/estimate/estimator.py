@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
-from uhebo.gp.data import Data
+from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
-from uhebo.gp.theta import Theta
 from uhebo.types import Rng
 
 OPTIONS = ("starts", "tolerance", "block_size")

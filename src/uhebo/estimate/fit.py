@@ -14,11 +14,10 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Failure, Fit
-from uhebo.gp.data import Data
+from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import BATCH_SIZE, LogMarginalLikelihood, LogPosterior
 from uhebo.gp.priors import Prior, named_prior
-from uhebo.gp.theta import Theta
 from uhebo.numerics.bfgs import BatchFunction, Minima, minimise
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng

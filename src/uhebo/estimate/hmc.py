@@ -15,10 +15,9 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Fit
 from uhebo.estimate.fit import log_posterior, map_estimate, without_data
-from uhebo.gp.data import Data
+from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.priors import Prior, named_prior
-from uhebo.gp.theta import Theta
 from uhebo.numerics.bfgs import BatchFunction
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng

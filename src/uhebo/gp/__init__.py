@@ -1,13 +1,10 @@
 """Gaussian-process regression: kernels, priors, likelihood with gradient, posterior."""
 
-from uhebo.gp.data import Data
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Data, Domain, Theta
 from uhebo.gp.kernels import KERNELS, Kernel, named_kernel
 from uhebo.gp.likelihood import LogMarginalLikelihood, LogPosterior
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import PRIORS, Prior, named_prior
-from uhebo.gp.theta import Theta
-from uhebo.gp.warp import Warp
 
 __all__ = [
     "KERNELS",
@@ -20,7 +17,6 @@ __all__ = [
     "Posterior",
     "Prior",
     "Theta",
-    "Warp",
     "named_kernel",
     "named_prior",
 ]

@@ -1,16 +1,16 @@
-"""A frozen, checked, standardised data set: what every fit and every posterior starts from."""
+"""What a GP works on: the `Domain` of its inputs, standardised `Data`, and hyperparameters `Theta`; all frozen."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Domain
-from uhebo.types import Array
+from uhebo.types import Array, Rng
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """Share of the largest |y| below which a spread is rounding, not signal."""
@@ -18,6 +18,43 @@ TINY = 1e-305
 """Spread that could not be multiplied back without leaving the normal range of doubles."""
 FARTHEST = 1e100
 """Largest input accepted. Inputs belong in the unit cube; squared distances of larger ones would overflow."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One entry per column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
+
+    categories: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(count < 0 for count in self.categories):
+            raise InvalidInputError(f"categories={self.categories}: expected 0 (numeric) or a number of categories")
+
+    @classmethod
+    def cube(cls, dimension: int) -> Domain:
+        """The unit cube: every column numeric."""
+        return cls((0,) * dimension)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.categories)
+
+    @cached_property
+    def numeric(self) -> NDArray[np.intp]:
+        """Indices of the numeric columns."""
+        return np.flatnonzero(np.asarray(self.categories) == 0)
+
+    @cached_property
+    def categorical(self) -> NDArray[np.intp]:
+        """Indices of the categorical columns."""
+        return np.flatnonzero(np.asarray(self.categories) > 0)
+
+    def uniform(self, rng: Rng, count: int) -> Array:
+        """`count` i.i.d. uniform points, shape (count, d)."""
+        points = rng.random((count, self.dimension))
+        for column in self.categorical:
+            points[:, column] = np.floor(points[:, column] * self.categories[column])
+        return points
 
 
 @dataclass(frozen=True)
@@ -67,7 +104,7 @@ class Data:
     def subset(self, rows: ArrayLike) -> Data:
         """Some of the rows under the same standardisation."""
         index = np.asarray(rows)
-        return Data(self.X[index], self.y[index], self.domain, self.location, self.scale)
+        return replace(self, X=self.X[index], y=self.y[index])
 
 
 def standardise(y: Array) -> tuple[Array, float, float]:
@@ -91,3 +128,35 @@ def standardise(y: Array) -> tuple[Array, float, float]:
     mean, deviation = float(relative.mean()), float(relative.std())
     location, scale = math.ldexp(origin + mean * spread, exponent), math.ldexp(deviation * spread, exponent)
     return (relative - mean) / deviation, location, scale
+
+
+@dataclass(frozen=True)
+class Theta:
+    """Hyperparameters in natural units (unit cube, standardised y)."""
+
+    ell: Array
+    v: float
+    s2: float
+
+    @classmethod
+    def of(cls, ell: ArrayLike, v: float, s2: float) -> Theta:
+        """Checked construction: everything positive and finite (the noise may be 0)."""
+        lengthscales = np.atleast_1d(np.array(ell, dtype=np.float64))
+        positive = np.concatenate([lengthscales, [v]])
+        if not (np.isfinite(positive).all() and (positive > 0).all() and np.isfinite(s2) and s2 >= 0):
+            raise InvalidInputError(f"theta must be positive and finite; got ell={lengthscales}, v={v}, s2={s2}")
+        return cls(lengthscales, float(v), float(s2))
+
+    @classmethod
+    def from_log(cls, log_theta: Array) -> Theta:
+        natural = np.exp(log_theta)
+        return cls(natural[:-2], float(natural[-2]), float(natural[-1]))
+
+    def to_log(self) -> Array:
+        """(log ell_1 .. log ell_d, log v, log s2), the space all fits work in."""
+        with np.errstate(divide="ignore"):  # no noise is -inf here, and the bounds of a fit lift it to their floor
+            return np.asarray(np.log(np.concatenate([self.ell, [self.v, self.s2]])))
+
+    def shrunk(self, factor: float) -> Theta:
+        """The same with every lengthscale divided by `factor`."""
+        return Theta(self.ell / factor, self.v, self.s2)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from uhebo.checks import choice
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.types import Array
 
 LARGEST_EXPONENT = 100.0
@@ -54,14 +54,11 @@ def squared_distance(a: Array, b: Array, ell: Array, domain: Domain) -> Array:
     """r2 between the rows of `a` and of `b`, by differences, so that near-duplicates keep their distance."""
     from scipy.spatial.distance import cdist  # here, because it would be a third of the time of `import uhebo`
 
-    numeric = domain.numeric
-    if len(numeric) == domain.dimension:
-        r2: Array = cdist(a / ell, b / ell, "sqeuclidean")
-        return r2
-    if len(numeric):
-        r2 = cdist(a[:, numeric] / ell[numeric], b[:, numeric] / ell[numeric], "sqeuclidean")
-    else:
-        r2 = np.zeros((len(a), len(b)))
+    scale = ell
+    if len(domain.categorical):
+        scale = ell.copy()
+        scale[domain.categorical] = math.inf
+    r2: Array = cdist(a / scale, b / scale, "sqeuclidean")
     for column in domain.categorical:
         r2 += (a[:, column, None] != b[None, :, column]) / ell[column] ** 2
     return r2
@@ -146,6 +143,6 @@ KERNELS: dict[str, Kernel] = {
 
 def named_kernel(kernel: str | Kernel) -> Kernel:
     """The kernel of that name; a `Kernel` passes through."""
-    return (
-        kernel if isinstance(kernel, Kernel) else KERNELS[choice("kernel", kernel, KERNELS, also=", or pass a Kernel")]
-    )
+    if isinstance(kernel, Kernel):
+        return kernel
+    return KERNELS[choice("kernel", kernel, KERNELS, also=", or pass a Kernel")]

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import lapack
 
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.gp.kernels import Kernel, named_kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.types import Array
@@ -39,7 +39,7 @@ class LogMarginalLikelihood:
         kernel = named_kernel(kernel)
         self.evaluations = 0
         self.failures = 0
-        self._terms = [
+        self._blocks = [
             (_SmallBlock if len(y) <= BATCH_SIZE else _LargeBlock)(np.ascontiguousarray(X), y, kernel, domain)
             for X, y in blocks
         ]
@@ -47,8 +47,16 @@ class LogMarginalLikelihood:
     def __call__(self, log_theta: Array) -> tuple[Array, Array]:
         value = np.zeros(len(log_theta))
         gradient = np.zeros(log_theta.shape)
-        for term in self._terms:
-            term.add(log_theta, value, gradient)
+        theta = np.exp(log_theta)
+        for block in self._blocks:
+            n = len(block.y)
+            alphas, pivots, inverse_traces, slopes = block.parts(theta)
+            fits = alphas @ block.y
+            half_noise = 0.5 * theta[:, -1] * ((alphas * alphas).sum(axis=1) - inverse_traces)
+            value -= 0.5 * fits + np.log(pivots).sum(axis=1) + 0.5 * n * math.log(2 * math.pi)
+            gradient[:, :-2] += slopes
+            gradient[:, -2] += 0.5 * (fits - n) - half_noise
+            gradient[:, -1] += half_noise
         self.evaluations += len(log_theta)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         if not finite.all():
@@ -63,9 +71,9 @@ class LogMarginalLikelihood:
         ½ tr(K⁻¹ ∂_i K K⁻¹ ∂_j K); O(p n³), so only blocks of at most `BATCH_SIZE` points are counted.
         """
         total = np.zeros((len(log_theta), log_theta.shape[1], log_theta.shape[1]))
-        for term in self._terms:
-            if isinstance(term, _SmallBlock):
-                total += [term.fisher(row) for row in log_theta]
+        for block in self._blocks:
+            if isinstance(block, _SmallBlock):
+                total += [block.fisher(row) for row in log_theta]
         return np.where(np.isfinite(total), total, 0.0)
 
 
@@ -85,6 +93,10 @@ class LogPosterior:
         return value + log_prior, gradient + prior_gradient
 
 
+Parts = tuple[Array, Array, Array, Array]
+"""For each theta: α (R, n), the diagonal of the Cholesky factor (R, n), tr K⁻¹ (R,), and ∂L/∂log ell (R, d)."""
+
+
 class _SmallBlock:
     """All thetas in one batch on precomputed squared differences (d, n²)."""
 
@@ -96,54 +108,39 @@ class _SmallBlock:
             difference[column] = difference[column] != 0.0
         self.squared = (difference * difference).reshape(d, n * n)
 
-    def add(self, log_theta: Array, value: Array, gradient: Array) -> None:
-        n, rows = len(self.y), len(log_theta)
-        d = log_theta.shape[1] - 2
-        theta = np.exp(log_theta)
-        inverse_squares, signal, noise = theta[:, :d] ** -2.0, theta[:, d], theta[:, d + 1]
+    def parts(self, theta: Array) -> Parts:
+        n, rows = len(self.y), len(theta)
+        inverse_squares, signal = theta[:, :-2] ** -2.0, theta[:, -2, None]
         matrices, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
-        matrices *= signal[:, None]
-        matrices[:, :: n + 1] += noise[:, None]
+        matrices *= signal
+        matrices[:, :: n + 1] += theta[:, -1, None]
         cube = matrices.reshape(rows, n, n)
         alphas, pivots = np.empty((rows, n)), np.empty((rows, n))
         for row in range(rows):
-            if not _factor_solve_invert(cube[row], self.y, alphas[row], pivots[row]):
-                value[row] = np.nan
-                cube[row] = alphas[row] = 0.0
-                pivots[row] = 1.0
-        fits = alphas @ self.y
-        value -= 0.5 * fits + np.log(pivots).sum(axis=1) + 0.5 * n * math.log(2 * math.pi)
-        trace_w = (alphas * alphas).sum(axis=1) - matrices[:, :: n + 1].sum(axis=1)
+            alphas[row], pivots[row] = _factor_solve_invert(cube[row], self.y)
         # The lower triangle of W∘slope, doubled: pairs (j, k) and (k, j) are equal and the diagonal has Δ = 0.
         weights = alphas[:, :, None] * alphas[:, None, :]
         weights -= 2.0 * cube
         weights = weights.reshape(rows, n * n)
         weights *= slopes
-        gradient[:, :d] -= signal[:, None] * inverse_squares * (weights @ self.squared.T)
-        noise *= trace_w
-        gradient[:, d] += 0.5 * (fits - n - noise)
-        gradient[:, d + 1] += 0.5 * noise
+        by_ell = -signal * inverse_squares * (weights @ self.squared.T)
+        return alphas, pivots, matrices[:, :: n + 1].sum(axis=1), by_ell
 
     def fisher(self, log_theta: Array) -> Array:
-        n, d = len(self.y), len(log_theta) - 2
-        inverse_squares, signal, noise = (
-            np.exp(-2.0 * log_theta[:d]),
-            math.exp(log_theta[d]),
-            math.exp(log_theta[d + 1]),
-        )
+        n, p = len(self.y), len(log_theta)
+        inverse_squares, (signal, noise) = np.exp(-2.0 * log_theta[:-2]), np.exp(log_theta[-2:])
         values, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
-        derivatives = np.empty((d + 2, n * n))
-        np.multiply(self.squared, (-2.0 * signal * inverse_squares)[:, None], out=derivatives[:d])
-        derivatives[:d] *= slopes
-        derivatives[d] = signal * values
-        derivatives[d + 1] = noise * np.eye(n).ravel()
-        matrix = (derivatives[d] + derivatives[d + 1]).reshape(n, n)
-        if not _factor_solve_invert(matrix, self.y, np.empty(n), np.empty(n)):
-            return np.zeros((d + 2, d + 2))
+        derivatives = np.empty((p, n * n))
+        np.multiply(self.squared, (-2.0 * signal * inverse_squares)[:, None], out=derivatives[:-2])
+        derivatives[:-2] *= slopes
+        derivatives[-2] = signal * values
+        derivatives[-1] = noise * np.eye(n).ravel()
+        matrix = (derivatives[-2] + derivatives[-1]).reshape(n, n)
+        _factor_solve_invert(matrix, self.y)
         inverse = np.tril(matrix) + np.tril(matrix, -1).T
-        solved = inverse @ derivatives.reshape(-1, n, n)
-        crossed = solved.transpose(0, 2, 1).reshape(d + 2, n * n)
-        return np.asarray(0.5 * solved.reshape(d + 2, n * n) @ crossed.T)
+        solved = inverse @ derivatives.reshape(p, n, n)
+        crossed = solved.transpose(0, 2, 1).reshape(p, n * n)
+        return np.asarray(0.5 * solved.reshape(p, n * n) @ crossed.T)
 
 
 class _LargeBlock:
@@ -154,41 +151,30 @@ class _LargeBlock:
         self.centred = X - X.mean(axis=0)
         self._matrix = np.zeros((len(y), len(y)))
         self._slopes = np.empty((len(y), len(y)))
+        self._strips = [(start, min(start + STRIP, len(y))) for start in range(0, len(y), STRIP)]
 
-    def add(self, log_theta: Array, value: Array, gradient: Array) -> None:
-        for row in range(len(log_theta)):
-            added, slope = self._one(log_theta[row])
-            value[row] += added
-            gradient[row] += slope
+    def parts(self, theta: Array) -> Parts:
+        alphas, pivots, inverse_traces, by_ell = zip(*map(self._one, theta), strict=True)
+        return np.array(alphas), np.array(pivots), np.array(inverse_traces), np.array(by_ell)
 
-    def _one(self, log_theta: Array) -> tuple[float, Array]:
-        n, d = self.X.shape
-        ell, signal, noise = np.exp(log_theta[:d]), math.exp(log_theta[d]), math.exp(log_theta[d + 1])
+    def _one(self, theta: Array) -> tuple[Array, Array, float, Array]:
+        ell, signal, noise = theta[:-2], theta[-2], theta[-1]
         matrix, slopes = self._matrix, self._slopes
-        gradient = np.zeros(d + 2)
-        for start in range(0, n, STRIP):
-            stop = min(start + STRIP, n)
+        for start, stop in self._strips:
             r2 = squared_distance(self.X[start:stop], self.X[:stop], ell, self.domain)
             values, slope = self.kernel.value_and_slope(r2)
             np.multiply(values, signal, out=matrix[start:stop, :stop])
             slope[:, start:] *= np.tri(stop - start, k=-1)
             slopes[start:stop, :stop] = slope
-        matrix.flat[:: n + 1] += noise
-        alpha, pivots = np.empty(n), np.empty(n)
-        if not _factor_solve_invert(matrix, self.y, alpha, pivots):
-            return math.nan, gradient
-        for start in range(0, n, STRIP):
-            stop = min(start + STRIP, n)
+        matrix.flat[:: len(matrix) + 1] += noise
+        alpha, pivots = _factor_solve_invert(matrix, self.y)
+        by_ell = np.zeros(len(ell))
+        for start, stop in self._strips:
             weights = alpha[start:stop, None] * alpha[None, :stop]
             weights -= matrix[start:stop, :stop]
             weights *= slopes[start:stop, :stop]
-            gradient[:d] += self._weighted_squares(weights, start, stop)
-        gradient[:d] *= -2.0 * signal / ell**2
-        trace_w = float(alpha @ alpha) - float(matrix.trace())
-        fit = float(self.y @ alpha)
-        gradient[d] = 0.5 * (fit - n - noise * trace_w)
-        gradient[d + 1] = 0.5 * noise * trace_w
-        return -0.5 * fit - float(np.log(pivots).sum()) - 0.5 * n * math.log(2 * math.pi), gradient
+            by_ell += self._weighted_squares(weights, start, stop)
+        return alpha, pivots, float(matrix.trace()), -2.0 * signal / ell**2 * by_ell
 
     def _weighted_squares(self, weights: Array, start: int, stop: int) -> Array:
         """Σ_jk weights_jk Δ²_jk in every column, for rows start..stop against rows 0..stop.
@@ -203,13 +189,16 @@ class _LargeBlock:
         return np.asarray(result)
 
 
-def _factor_solve_invert(matrix: Array, y: Array, alpha: Array, pivots: Array) -> bool:
-    """Write α and the diagonal of the Cholesky factor, and K⁻¹ over K in the lower triangle; False without a factor."""
+def _factor_solve_invert(matrix: Array, y: Array) -> tuple[Array, Array]:
+    """α and the diagonal of the Cholesky factor, with K⁻¹ written over K in the lower triangle.
+
+    Without a factor α and K⁻¹ are 0 and the diagonal is NaN.
+    """
     # The transposed view is Fortran-ordered, so LAPACK works in place; clean=1 keeps the other triangle at zero.
-    upper = matrix.T
-    factor, info = lapack.dpotrf(upper, lower=0, clean=1, overwrite_a=1)
-    if info != 0:
-        return False
-    pivots[:] = factor.diagonal()
-    alpha[:] = lapack.dpotrs(factor, y, lower=0)[0]
-    return bool(lapack.dpotri(factor, lower=0, overwrite_c=1)[1] == 0)
+    factor, info = lapack.dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)
+    if info == 0:
+        pivots, alpha = factor.diagonal().copy(), lapack.dpotrs(factor, y, lower=0)[0]
+        if lapack.dpotri(factor, lower=0, overwrite_c=1)[1] == 0:
+            return alpha, pivots
+    matrix[:] = 0.0
+    return np.zeros_like(y), np.full_like(y, np.nan)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.gp.posterior import Posterior
 from uhebo.numerics.linalg import solve_lower, solve_upper
 from uhebo.types import Array, Rng

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.data import Data
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Data, Domain, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
-from uhebo.gp.theta import Theta
-from uhebo.numerics.linalg import inverse_from_factor, safe_cholesky, solve_lower, solve_upper
+from uhebo.numerics.linalg import inverse_diagonal, safe_cholesky, solve_lower, solve_upper
 from uhebo.types import Array, Rng
 
 PIECE = 500_000
@@ -42,10 +40,9 @@ class Posterior:
         kernel = named_kernel(kernel)
         covariance = _prior(kernel, theta, data.domain, data.X, data.X)
         covariance.flat[:: len(data) + 1] += theta.s2
-        factor, jitter = safe_cholesky(covariance) if len(data) else (covariance, 0.0)
-        whitened = solve_lower(factor, data.y) if len(data) else data.y
-        alpha = solve_upper(factor, whitened) if len(data) else data.y
-        return cls(data, theta, kernel, factor, whitened, alpha, jitter)
+        factor, jitter = safe_cholesky(covariance)
+        whitened = solve_lower(factor, data.y)
+        return cls(data, theta, kernel, factor, whitened, solve_upper(factor, whitened), jitter)
 
     def cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
@@ -53,8 +50,6 @@ class Posterior:
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and latent variance at each row of X; the variance is clamped at 0."""
-        if not len(self.data):
-            return np.zeros(len(X)), np.full(len(X), self.theta.v)
         cross = self.cross(X)
         half = solve_lower(self.factor, cross)
         variance = self.theta.v - np.einsum("ij,ij->j", half, half)
@@ -62,17 +57,12 @@ class Posterior:
 
     def mean(self, X: Array) -> Array:
         """Mean alone, in pieces: O(n) per point, for dense grids."""
-        if not len(self.data):
-            return np.zeros(len(X))
         pieces = np.array_split(X, max(1, len(X) * len(self.data) // PIECE))
         return np.concatenate([self.alpha @ self.cross(piece) for piece in pieces])
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """Mean (m,), variance (m,), and their gradients (m, d) in the numeric columns (0 in categorical ones)."""
         theta, domain = self.theta, self.data.domain
-        if not len(self.data):
-            mean, variance = self.predict(X)
-            return mean, variance, np.zeros_like(X), np.zeros_like(X)
         values, slopes = self.kernel.value_and_slope(squared_distance(X, self.data.X, theta.ell, domain))
         cross = theta.v * values
         half = solve_lower(self.factor, cross.T)
@@ -92,11 +82,8 @@ class Posterior:
 
     def covariance(self, X: Array) -> Array:
         """Joint latent posterior covariance of the rows of X."""
-        prior = _prior(self.kernel, self.theta, self.data.domain, X, X)
-        if not len(self.data):
-            return prior
         half = solve_lower(self.factor, self.cross(X))
-        return np.asarray(prior - half.T @ half)
+        return np.asarray(_prior(self.kernel, self.theta, self.data.domain, X, X) - half.T @ half)
 
     def sample(self, X: Array, rng: Rng, count: int = 1) -> Array:
         """`count` joint samples of the latent function at the rows of X, (count, m)."""
@@ -113,15 +100,11 @@ class Posterior:
 
         mean_i = y_i - α_i / (K⁻¹)_ii,  variance_i = 1 / (K⁻¹)_ii   (Rasmussen & Williams 2006, eq. 5.12)
         """
-        precision = np.diagonal(self.inverse())
+        precision = inverse_diagonal(self.factor)
         variance = 1.0 / precision
         residual = self.alpha * variance
         density = -0.5 * (np.log(2 * math.pi * variance) + residual * residual * precision)
         return self.data.y - residual, variance, density
-
-    def inverse(self) -> Array:
-        """(K + s2 I)⁻¹."""
-        return inverse_from_factor(self.factor)
 
     def grow(self, X: Array, y: Array) -> Posterior:
         """A new posterior with the rows (X, y) added, y already standardised: O(n²) each instead of O(n³).
@@ -132,20 +115,14 @@ class Posterior:
         block = self.covariance(X)
         block.flat[:: count + 1] += self.theta.s2 + self.jitter
         corner, extra = safe_cholesky(block, scale=self.theta.v + self.theta.s2)
-        below = solve_lower(self.factor, self.cross(X)) if old else np.zeros((0, count))
+        below = solve_lower(self.factor, self.cross(X))
         factor = np.zeros((old + count, old + count))
         factor[:old, :old] = self.factor
         factor[old:, :old] = below.T
         factor[old:, old:] = corner
         added = solve_lower(corner, y - below.T @ self.whitened)
         whitened = np.concatenate([self.whitened, added])
-        data = Data(
-            np.concatenate([self.data.X, X]),
-            np.concatenate([self.data.y, y]),
-            self.data.domain,
-            self.data.location,
-            self.data.scale,
-        )
+        data = replace(self.data, X=np.concatenate([self.data.X, X]), y=np.concatenate([self.data.y, y]))
         alpha = solve_upper(factor, whitened)
         return Posterior(data, self.theta, self.kernel, factor, whitened, alpha, max(self.jitter, extra))
 

@@ -22,18 +22,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from uhebo.checks import choice
 from uhebo.types import Array
 
-
-class Density(Protocol):
-    """A log density of u = log θ and its derivative, elementwise."""
-
-    def __call__(self, u: Array) -> tuple[Array, Array]: ...
+Density = Callable[[Array], tuple[Array, Array]]
+"""u = log θ -> its log density and the derivative of that, elementwise."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +128,8 @@ def _dim_scaled(dimension: int) -> Prior:
 
 
 def _precise(_: int) -> Prior:
-    return Prior(
-        "precise",
-        Flat(),
-        LogNormal(0.0, 1.0),
-        Horseshoe(0.1),
-        lengthscale_bounds=(5e-3, 1.1),
-        noise_bounds=(1e-10, 10.0),
-    )
+    prior = Prior("precise", Flat(), LogNormal(0.0, 1.0), Horseshoe(0.1))
+    return replace(prior, lengthscale_bounds=(5e-3, 1.1), noise_bounds=(1e-10, 10.0))
 
 
 MANY = 10

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import boxcox1p
 
 from uhebo.types import Array
 
@@ -66,21 +67,17 @@ Warp.identity = Warp(1.0, 0.0, 0.0)
 
 def yeo_johnson(y: Array, parameter: float) -> Array:
     """((y + 1)^λ - 1)/λ for y ≥ 0 and -((1 - y)^(2-λ) - 1)/(2 - λ) for y < 0, logarithms where an exponent vanishes."""
-    return np.where(y >= 0.0, _power(np.maximum(y, 0.0), parameter), -_power(np.maximum(-y, 0.0), 2.0 - parameter))
+    size = np.abs(y)
+    return np.asarray(np.where(y >= 0.0, boxcox1p(size, parameter), -boxcox1p(size, 2.0 - parameter)))
 
 
 def inverse_yeo_johnson(w: Array, parameter: float) -> Array:
     """(λ w + 1)^(1/λ) - 1 for w ≥ 0 and 1 - (1 - (2 - λ) w)^(1/(2-λ)) for w < 0; infinite beyond the limits."""
-    return np.where(w >= 0.0, _root(np.maximum(w, 0.0), parameter), -_root(np.maximum(-w, 0.0), 2.0 - parameter))
-
-
-def _power(size: Array, exponent: float) -> Array:
-    if abs(exponent) < 1e-8:
-        return np.log1p(size)
-    return np.asarray(np.expm1(exponent * np.log1p(size)) / exponent)
+    return np.where(w >= 0.0, _root(np.abs(w), parameter), -_root(np.abs(w), 2.0 - parameter))
 
 
 def _root(size: Array, exponent: float) -> Array:
+    """Inverse of `boxcox1p`; SciPy's own is wrong for exponents below 1e-154."""
     if abs(exponent) < 1e-8:
         return np.expm1(size)
     with np.errstate(divide="ignore"):

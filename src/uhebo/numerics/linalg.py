@@ -22,6 +22,8 @@ def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, flo
     """
     if not np.isfinite(matrix).all():
         raise NumericalError("the covariance matrix has a NaN or infinite entry; check the inputs for such values")
+    if not len(matrix):
+        return matrix, 0.0
     if scale is None:
         scale = float(np.mean(np.diagonal(matrix)))
     for relative in JITTERS:
@@ -40,26 +42,24 @@ def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, flo
 
 def solve_lower(factor: Array, right: Array) -> Array:
     """L⁻¹ right for a C-ordered lower factor L; `right` is (n,) or (n, m)."""
-    if not right.size:
-        return right.copy()
-    solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=1)
-    return solution.reshape(right.shape)
+    return _solve_triangular(factor, right, transposed=1)
 
 
 def solve_upper(factor: Array, right: Array) -> Array:
     """L⁻ᵀ right for a C-ordered lower factor L."""
+    return _solve_triangular(factor, right, transposed=0)
+
+
+def _solve_triangular(factor: Array, right: Array, transposed: int) -> Array:
     if not right.size:
         return right.copy()
-    solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=0)
+    solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=transposed)
     return solution.reshape(right.shape)
 
 
-def inverse_from_factor(factor: Array) -> Array:
-    """The full symmetric (L Lᵀ)⁻¹."""
-    if not len(factor):
-        return factor.copy()
-    upper, info = lapack.dpotri(factor.T, lower=0)
+def inverse_diagonal(factor: Array) -> Array:
+    """The diagonal of (L Lᵀ)⁻¹."""
+    inverse, info = lapack.dpotri(factor.T, lower=0) if len(factor) else (factor, 0)
     if info != 0:
         raise NumericalError("the covariance matrix is singular to working precision; raise the noise floor")
-    inverse: Array = np.triu(upper) + np.triu(upper, 1).T
-    return inverse
+    return np.diagonal(inverse)

@@ -6,7 +6,7 @@ from functools import partial
 
 import optuna
 
-from uhebo.numerics.process_wide import ProcessWide, Undo
+from uhebo.numerics.threads import ProcessWide, Undo
 
 
 def _show_only(level: int) -> Undo:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from optuna.distributions import BaseDistribution
 
 from uhebo.errors import InvalidInputError
-from uhebo.gp.domain import Domain
+from uhebo.gp.data import Domain
 from uhebo.space.columns import Choices, Column, Continuous, column_of
 from uhebo.space.declare import as_distributions
 from uhebo.types import Array
