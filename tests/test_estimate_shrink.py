@@ -7,8 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from uhebo.estimate import a_gp_ucb_scaling, map_estimate, wang_de_freitas_scaling
-from uhebo.estimate.shrink import GROWTH_PER_STEP, KAPPA, LARGEST_SCALING, reference_regret
+from uhebo.estimate import map_estimate
+from uhebo.estimate.shrink import (
+    GROWTH_PER_STEP,
+    KAPPA,
+    LARGEST_SCALING,
+    a_gp_ucb_scaling,
+    reference_regret,
+    wang_de_freitas_scaling,
+)
 from uhebo.gp import Data, Posterior, Theta
 from uhebo.types import Array
 

@@ -1,13 +1,7 @@
 """Acquisition functions and their maximiser."""
 
 from uhebo.acquire.candidates import around, distance_to_nearest, line_points
-from uhebo.acquire.functions import (
-    ACQUISITIONS,
-    AGAINST_THE_BEST,
-    Surface,
-    check_acquisition,
-    surface,
-)
+from uhebo.acquire.functions import ACQUISITIONS, AGAINST_THE_BEST, Surface, check_acquisition, surface
 from uhebo.acquire.maximise import Explored, first_free, is_free, maximise, maximise_sample, random_point
 from uhebo.acquire.pending import Pending, with_pending
 

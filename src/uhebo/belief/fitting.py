@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import Fit, default_block_size, kept_theta, named_estimator
+from uhebo.estimate import Fit, default_block_size, named_estimator
 from uhebo.estimate.model import Model
 from uhebo.gp.data import Data, Theta
 from uhebo.types import Rng
@@ -40,7 +40,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng) 
         if warm is None:
             sample = data.subset(rng.choice(len(data), LARGE, replace=False))
         elif slot.pair % (2 * len(data) // LARGE) != 0:
-            return kept_theta(model.estimator, data, model.kernel, prior, warm)
+            return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
     fresh = len(data) <= SMALL or slot.pair % REFIT_PERIOD == 0
     starts = None if warm is None else WARM_FRESH_STARTS if fresh else 0
     fit = estimator(

@@ -4,17 +4,10 @@ from collections.abc import Callable
 
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.consistent import (
-    BLOCK_SIZE,
-    consistent_estimate,
-    default_block_size,
-    pseudo_data,
-    thinned_estimate,
-)
-from uhebo.estimate.estimator import Estimator, Failure, Fit, kept_theta
+from uhebo.estimate.consistent import consistent_estimate, default_block_size, pseudo_data, thinned_estimate
+from uhebo.estimate.estimator import Estimator, Failure, Fit
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
-from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 
 ESTIMATORS: dict[str, Estimator] = {
     estimator.name: estimator
@@ -45,22 +38,17 @@ def named_estimator(name: str) -> Estimator:
 
 
 __all__ = [
-    "BLOCK_SIZE",
     "ESTIMATORS",
     "Estimator",
     "Failure",
     "Fit",
-    "Scaling",
-    "a_gp_ucb_scaling",
     "consistent_estimate",
     "default_block_size",
     "hmc_estimate",
-    "kept_theta",
     "map_estimate",
     "mle_estimate",
     "named_estimator",
     "pseudo_data",
     "register",
     "thinned_estimate",
-    "wang_de_freitas_scaling",
 ]

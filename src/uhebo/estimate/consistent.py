@@ -13,14 +13,12 @@ paper's argument (the kept points resemble an i.i.d. sample) and drops its label
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Fit
-from uhebo.estimate.fit import FRESH_STARTS, Climber, fit_loss
+from uhebo.estimate.fit import FRESH_STARTS, Climber
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
@@ -56,9 +54,10 @@ def consistent_estimate(
     count = 2 * len(data) if pseudo_points is None else pseudo_points
     if count < len(data):
         raise InvalidInputError(f"pseudo_points={count} for {len(data)} observations; the loss needs M >= n")
-    X, y = pseudo_data(data, count, rng)
-    climb = partial(fit_loss, starts=starts, tolerance=tolerance, block_size=block_size)
-    return climb("consistent", data, X, y, kernel, prior, rng, warm)
+    if block_size is not None and block_size < 1:
+        raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
+    climb = Climber("consistent", lambda data, rng: pseudo_data(data, count, rng), block_size=block_size)
+    return climb(data, kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts, tolerance=tolerance)
 
 
 def thinned_pairs(data: Data, rng: Rng) -> tuple[Array, Array]:

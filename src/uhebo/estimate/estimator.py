@@ -10,6 +10,7 @@ which may take `starts`, `tolerance` and `block_size` too; `Estimator` is that f
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -55,12 +56,12 @@ class Fit:
     data: Data
     kernel: Kernel
     thetas: tuple[Theta, ...]
-    log_posterior: float
-    """Value of the loss that was climbed, at the theta returned (the best one for HMC)."""
-    converged: bool
-    starts: int
-    evaluations: int
-    failures: int
+    log_posterior: float = math.nan
+    """Value of the loss that was climbed, at the theta returned (the best one for HMC); NaN where none was."""
+    converged: bool = True
+    starts: int = 0
+    evaluations: int = 0
+    failures: int = 0
     """Evaluations whose covariance matrix had no Cholesky factor."""
     fallback: Failure | None = None
     """Why theta is the moderate one; None where it was fitted."""
@@ -124,8 +125,3 @@ class Estimator:
         kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
         fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
         return fit if fit.estimator == self.name else replace(fit, estimator=self.name)
-
-
-def kept_theta(name: str, data: Data, kernel: Kernel, prior: Prior, theta: Theta) -> Fit:
-    """The theta of an earlier fit on more data, without a look at the loss."""
-    return Fit(name, prior.name, data, kernel, (theta,), float("nan"), True, 0, 0, 0)

@@ -18,7 +18,7 @@ from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import BATCH_SIZE, LogMarginalLikelihood, LogPosterior
 from uhebo.gp.priors import Prior, named_prior
-from uhebo.numerics.bfgs import BatchFunction, Minima, minimise
+from uhebo.numerics.bfgs import BatchFunction, minimise
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng
 
@@ -44,7 +44,10 @@ class Climber:
     pairs: Pairs
     flat: bool = False
     """Whether the prior is left out; its box is not."""
+    block_size: int | None = None
+    """Pairs in each of the random blocks whose likelihoods add up; None for the loss in full."""
 
+    @single_threaded
     def __call__(
         self,
         data: Data,
@@ -56,12 +59,72 @@ class Climber:
         starts: int = FRESH_STARTS,
         tolerance: float = STEP_GAIN,
     ) -> Fit:
+        """Fit theta to the pairs and condition on `data`, until two steps gain less than about `tolerance` nats.
+
+        The starts race: once the going gets slow only the leader goes on, because the ridges of this loss are long and
+        flat and following every start along its own would be most of the cost. Where there are more than `BATCH_SIZE`
+        pairs the fresh starts race on a random sample of them, a smaller one of the same loss; the best of what they
+        found, or the warm start, then climbs the full loss with the curvature seen on the sample, scaled up.
+        """
+        if starts < 0 or (starts == 0 and warm is None):
+            raise InvalidInputError(
+                f"starts={starts} without a warm start leaves nothing to begin from; use at least 1"
+            )
+        if warm is not None and len(warm.ell) != data.dimension:
+            raise InvalidInputError(f"warm has {len(warm.ell)} lengthscales, the data have {data.dimension} columns")
+        kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
+        if self.flat:
+            prior = prior.flattened()
+        if not len(data):
+            return without_data(self.name, data, kernel, prior)
         X, y = self.pairs(data, rng)
-        prior = named_prior(prior, data.dimension).flattened() if self.flat else prior
-        return fit_loss(self.name, data, X, y, kernel, prior, rng, warm, starts=starts, tolerance=tolerance)
+        order = rng.permutation(len(y))
+        X, y = X[order], y[order]
+        pieces = 1 if self.block_size is None else max(1, round(len(y) / self.block_size))
+        blocks = list(zip(np.array_split(X, pieces), np.array_split(y, pieces), strict=True))
+        screen = full = LogPosterior(LogMarginalLikelihood(blocks, kernel, data.domain), prior)
+        if len(y) > BATCH_SIZE:
+            screen = LogPosterior(LogMarginalLikelihood([(X[:BATCH_SIZE], y[:BATCH_SIZE])], kernel, data.domain), prior)
+        bounds = prior.bounds(data.dimension)
+        begin = fresh_starts(data.dimension, starts, rng)
+        if warm is not None:
+            begin = np.concatenate([warm.to_log()[None], begin])
+        begin, near = np.clip(begin, *bounds), False
+        if screen is not full:
+            begin, near = screened(full, screen, begin, warm is not None, bounds)
+        found = minimise(
+            _negative(full),
+            begin,
+            *bounds,
+            max_rounds=MAX_ROUNDS,
+            gradient_tolerance=10.0 * tolerance,
+            value_tolerance=max(tolerance / len(y), 1e-6),
+            race_tolerance=1e-3,
+            hessian=curvature(screen, begin, len(y)),
+            max_step=0.25 if near else 2.0,
+        )
+        best = int(np.argmin(found.value))
+        log_theta, value, failure = found.x[best], -float(found.value[best]), None
+        if not np.isfinite(value):
+            log_theta, failure = moderate_theta(*bounds), Failure.NO_LIKELIHOOD
+            value = float(full(log_theta[None])[0][0])
+        likelihoods = {full.likelihood, screen.likelihood}
+        return Fit(
+            estimator=self.name,
+            prior=prior.name,
+            data=data,
+            kernel=kernel,
+            thetas=(Theta.from_log(log_theta),),
+            log_posterior=value,
+            converged=failure is None and bool(found.converged[best]),
+            starts=starts + (warm is not None),
+            evaluations=sum(likelihood.evaluations for likelihood in likelihoods),
+            failures=sum(likelihood.failures for likelihood in likelihoods),
+            fallback=failure,
+        )
 
 
-def observed_pairs(data: Data, rng: Rng) -> tuple[Array, Array]:  # noqa: ARG001
+def observed_pairs(data: Data, _: Rng) -> tuple[Array, Array]:
     """The observations themselves."""
     return data.X, data.y
 
@@ -77,126 +140,31 @@ def log_posterior(data: Data, kernel: str | Kernel, prior: Prior) -> LogPosterio
     return LogPosterior(LogMarginalLikelihood([(data.X, data.y)], kernel, data.domain), prior)
 
 
-@single_threaded
-def fit_loss(
-    name: str,
-    data: Data,
-    X: Array,
-    y: Array,
-    kernel: str | Kernel,
-    prior: str | Prior,
-    rng: Rng,
-    warm: Theta | None,
-    *,
-    starts: int,
-    tolerance: float,
-    block_size: int | None = None,
-) -> Fit:
-    """Fit theta to the pairs (X, y) and condition on `data`: the two are the same for `map` and `mle`.
+def screened(
+    full: LogPosterior, screen: LogPosterior, starts: Array, warm: bool, bounds: tuple[Array, Array]
+) -> tuple[Array, bool]:
+    """The start (1, p) from which to climb `full`, and whether it is the `warm` one, which has not far to go.
 
-    All fresh starts climb together on at most `BATCH_SIZE` random pairs; the best of what they found, or the warm
-    start, then climbs the full loss until two steps gain less than about `tolerance` nats. `block_size` splits the
-    pairs into random blocks whose likelihoods add up.
+    That is the first of `starts`; the others have raced on the `screen` before.
     """
-    if starts < 0 or (starts == 0 and warm is None):
-        raise InvalidInputError(f"starts={starts} without a warm start leaves nothing to begin from; use starts >= 1")
-    if warm is not None and len(warm.ell) != data.dimension:
-        raise InvalidInputError(f"warm has {len(warm.ell)} lengthscales, the data have {data.dimension} columns")
-    if block_size is not None and block_size < 1:
-        raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
-    kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
-    if not len(data):
-        return without_data(name, data, kernel, prior)
-    order = rng.permutation(len(y))
-    X, y = X[order], y[order]
-    pieces = 1 if block_size is None else max(1, round(len(y) / block_size))
-    blocks = list(zip(np.array_split(X, pieces), np.array_split(y, pieces), strict=True))
-    full = LogPosterior(LogMarginalLikelihood(blocks, kernel, data.domain), prior)
-    screen = None
-    if len(y) > BATCH_SIZE:
-        screen = LogPosterior(LogMarginalLikelihood([(X[:BATCH_SIZE], y[:BATCH_SIZE])], kernel, data.domain), prior)
-    likelihoods = [target.likelihood for target in (full, screen) if target is not None]
-    low, high = prior.bounds(data.dimension)
-    found = climb_from_many(
-        full,
-        screen,
-        len(y),
-        warm=np.empty((0, len(low))) if warm is None else np.clip(warm.to_log(), low, high)[None],
-        fresh=np.clip(fresh_starts(data.dimension, starts, rng), low, high),
-        low=low,
-        high=high,
-        tolerance=tolerance,
-    )
-    best = int(np.argmin(found.value))
-    log_theta, value, failure = found.x[best], -float(found.value[best]), None
-    if not np.isfinite(value):
-        log_theta, failure = moderate_theta(low, high), Failure.NO_LIKELIHOOD
-        value = float(full(log_theta[None])[0][0])
-    return Fit(
-        estimator=name,
-        prior=prior.name,
-        data=data,
-        kernel=kernel,
-        thetas=(Theta.from_log(log_theta),),
-        log_posterior=value,
-        converged=failure is None and bool(found.converged[best]),
-        starts=starts + (warm is not None),
-        evaluations=sum(likelihood.evaluations for likelihood in likelihoods),
-        failures=sum(likelihood.failures for likelihood in likelihoods),
-        fallback=failure,
-    )
-
-
-def climb_from_many(
-    full: LogPosterior,
-    screen: LogPosterior | None,
-    points: int,
-    *,
-    warm: Array,
-    fresh: Array,
-    low: Array,
-    high: Array,
-    tolerance: float,
-) -> Minima:
-    """Minima of -`full` from a `warm` start (0 or 1 rows) and `fresh` ones.
-
-    They race: once the going gets slow only the leader goes on, because the ridges of this loss are long and flat and
-    following every start along its own would be most of the cost. With a `screen` (a smaller sample of the same loss)
-    the fresh starts race on that, and the best of them, or the warm start, climbs `full`, with the curvature seen on
-    the screen scaled up to the number of `points`.
-    """
-    starts = np.concatenate([warm, fresh])
-    near = len(warm) > 0 and screen is not None  # a warm start that is climbed from alone has not far to go
-    if screen is not None and len(fresh):
-        rough = minimise(
-            _negative(screen),
-            fresh,
-            low,
-            high,
-            max_rounds=SCREEN_ROUNDS,
-            value_tolerance=1e-4,
-            race_tolerance=1e-3,
-            hessian=curvature(screen, fresh, BATCH_SIZE),
-        )
-        first = int(np.argmin(rough.value))
-        # Ends that are plainly worse, or the same one again, need no evaluation of the full loss to be ruled out.
-        rivals = (rough.value <= rough.value[first] + RIVAL) & (np.abs(rough.x - rough.x[first]).max(axis=1) > 0.3)
-        starts = np.concatenate([warm, rough.x[[first]], rough.x[rivals]])
-        if len(starts) > 1:
-            chosen = int(np.argmax(full(starts)[0]))
-            starts, near = starts[[chosen]], near and chosen == 0
-    return minimise(
-        _negative(full),
-        starts,
-        low,
-        high,
-        max_rounds=MAX_ROUNDS,
-        gradient_tolerance=10.0 * tolerance,
-        value_tolerance=max(tolerance / points, 1e-6),
+    fresh = starts[warm:]
+    if not len(fresh):
+        return starts, warm
+    rough = minimise(
+        _negative(screen),
+        fresh,
+        *bounds,
+        max_rounds=SCREEN_ROUNDS,
+        value_tolerance=1e-4,
         race_tolerance=1e-3,
-        hessian=curvature(full if screen is None else screen, starts, points),
-        max_step=0.25 if near else 2.0,
+        hessian=curvature(screen, fresh, BATCH_SIZE),
     )
+    first = int(np.argmin(rough.value))
+    # Ends that are plainly worse, or the same one again, need no evaluation of the full loss to be ruled out.
+    rivals = (rough.value <= rough.value[first] + RIVAL) & (np.abs(rough.x - rough.x[first]).max(axis=1) > 0.3)
+    ends = np.concatenate([starts[:warm], rough.x[[first]], rough.x[rivals]])
+    chosen = int(np.argmax(full(ends)[0])) if len(ends) > 1 else 0
+    return ends[[chosen]], warm and chosen == 0
 
 
 def moderate_theta(low: Array, high: Array) -> Array:
@@ -208,7 +176,7 @@ def moderate_theta(low: Array, high: Array) -> Array:
 def without_data(name: str, data: Data, kernel: Kernel, prior: Prior) -> Fit:
     """What any estimator says before the first observation."""
     theta = Theta.from_log(moderate_theta(*prior.bounds(data.dimension)))
-    return Fit(name, prior.name, data, kernel, (theta,), 0.0, False, 0, 0, 0, fallback=Failure.NO_DATA)
+    return Fit(name, prior.name, data, kernel, (theta,), 0.0, converged=False, fallback=Failure.NO_DATA)
 
 
 def curvature(target: LogPosterior, log_theta: Array, points: int) -> Array | None:

@@ -89,21 +89,26 @@ def hmc_estimate(
 def sample_chain(
     target: BatchFunction, start: Array, low: Array, high: Array, *, rng: Rng, burn_in: int, draws: int
 ) -> Chain:
-    """`draws` successive states of a chain on the log density `target` restricted to the box."""
+    """`draws` successive states of a chain on the log density `target` restricted to the box.
+
+    The step size is tuned to the target acceptance rate by stochastic approximation (Robbins & Monro 1951), with a gain
+    that falls slowly. Dual averaging with its customary constants moves the step by factors of ten from one trajectory
+    to the next; its mean in logarithms is then too short, and chains of 200 steps had an acceptance rate near 0.95.
+    """
     position = np.clip(start, low, high)
-    values, gradients = target(position[None])
-    value, gradient = float(values[0]), gradients[0]
+    value, gradient = _at(target, position)
     scale = np.ones_like(position)
-    tuner = _StepSize(0.1)
+    log_steps = [math.log(0.1)]
     renewals = {burn_in // 4, burn_in // 2}
     history = np.empty((burn_in, len(position)))
     out, out_values = np.empty((draws, len(position))), np.empty(draws)
     accepted = 0.0
     for step in range(burn_in + draws):
-        size = tuner.step if step < burn_in else tuner.final
+        size = math.exp(log_steps[-1]) if step < burn_in else _settled(log_steps)
         momentum = rng.standard_normal(len(position))
+        leaps = int(rng.integers(1, MAX_LEAPFROG + 1))
         proposal, end_value, end_gradient, end_momentum = _trajectory(
-            target, position, value, gradient, momentum, size * scale, int(rng.integers(1, MAX_LEAPFROG + 1)), low, high
+            target, position, gradient, momentum, size * scale, leaps, low, high
         )
         change = end_value - value + 0.5 * float(momentum @ momentum - end_momentum @ end_momentum)
         probability = math.exp(min(0.0, change)) if math.isfinite(change) else 0.0
@@ -112,39 +117,41 @@ def sample_chain(
         if rng.random() < probability:
             position, value, gradient = proposal, end_value, end_gradient
         if step < burn_in:
-            tuner.update(probability)
+            gain = GAIN / len(log_steps) ** 0.6
+            log_steps.append(log_steps[-1] + gain * (probability - TARGET_ACCEPTANCE))
             history[step] = position
             if step + 1 in renewals and step >= 8:
                 seen = history[(step + 1) // 4 : step + 1]
                 renewed = np.clip(seen.std(axis=0), 1e-3, 1e3)
                 # The same stride on average in the new units.
-                tuner = _StepSize(tuner.final * float(np.exp(np.log(scale / renewed).mean())))
+                log_steps = [math.log(_settled(log_steps) * float(np.exp(np.log(scale / renewed).mean())))]
                 scale = renewed
         else:
             accepted += probability
             out[step - burn_in], out_values[step - burn_in] = position, value
-    return Chain(out, out_values, accepted / max(draws, 1), tuner.final)
+    return Chain(out, out_values, accepted / max(draws, 1), _settled(log_steps))
+
+
+def _settled(log_steps: list[float]) -> float:
+    """Geometric mean of the second half of the step sizes, so that one unlucky trajectory does not decide it."""
+    return math.exp(float(np.mean(log_steps[len(log_steps) // 2 :])))
+
+
+def _at(target: BatchFunction, position: Array) -> tuple[float, Array]:
+    values, gradients = target(position[None])
+    return float(values[0]), gradients[0]
 
 
 def _trajectory(
-    target: BatchFunction,
-    position: Array,
-    value: float,
-    gradient: Array,
-    momentum: Array,
-    step: Array,
-    leaps: int,
-    low: Array,
-    high: Array,
+    target: BatchFunction, x: Array, gradient: Array, momentum: Array, step: Array, leaps: int, low: Array, high: Array
 ) -> tuple[Array, float, Array, Array]:
     """Leapfrog with unit momenta: `step` carries the square root of the inverse mass of each coordinate."""
     momentum = momentum + 0.5 * step * gradient
     for leap in range(leaps):
-        position, momentum = _reflect(position + step * momentum, momentum, low, high)
-        values, gradients = target(position[None])
-        value, gradient = float(values[0]), gradients[0]
+        x, momentum = _reflect(x + step * momentum, momentum, low, high)
+        value, gradient = _at(target, x)
         momentum = momentum + (1.0 if leap + 1 < leaps else 0.5) * step * gradient
-    return position, value, gradient, momentum
+    return x, value, gradient, momentum
 
 
 def _reflect(position: Array, momentum: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -153,30 +160,6 @@ def _reflect(position: Array, momentum: Array, low: Array, high: Array) -> tuple
     folded = np.mod(position - low, 2.0 * width)
     back = folded > width
     return low + np.where(back, 2.0 * width - folded, folded), np.where(back, -momentum, momentum)
-
-
-class _StepSize:
-    """Step size tuned to the target acceptance rate by stochastic approximation (Robbins & Monro 1951).
-
-    The gain falls slowly and the result is the mean over the second half, so that one unlucky trajectory does not
-    decide it. Dual averaging with its customary constants moves the step by factors of ten from one trajectory to the
-    next; its mean in logarithms is then too short, and chains of 200 steps came out with an acceptance rate near 0.95.
-    """
-
-    def __init__(self, first: float) -> None:
-        self.log_step = [math.log(first)]
-
-    @property
-    def step(self) -> float:
-        return math.exp(self.log_step[-1])
-
-    @property
-    def final(self) -> float:
-        return math.exp(float(np.mean(self.log_step[len(self.log_step) // 2 :])))
-
-    def update(self, acceptance: float) -> None:
-        gain = GAIN / len(self.log_step) ** 0.6
-        self.log_step.append(self.log_step[-1] + gain * (acceptance - TARGET_ACCEPTANCE))
 
 
 def effective_sample_size(draws: Array) -> float:

@@ -48,9 +48,9 @@ def a_gp_ucb_scaling(
     The largest g' ≥ g(t-1) with  S + 2 β σ(x(g')) ≤ p(t),  x(g') the UCB maximiser under ell/g' and
     S = `spent` = Σ 2 β σ_j(x_{j+1}) over past steps; if there is none, g stays. Growth is capped per step and in all.
     """
-    top = min(max(previous * GROWTH_PER_STEP, previous), LARGEST_SCALING)
+    top = max(previous, min(previous * GROWTH_PER_STEP, LARGEST_SCALING))
     budget = reference_regret(t) - spent
-    for factor in np.geomspace(max(top, previous), previous, FACTORS):
+    for factor in np.geomspace(top, previous, FACTORS):
         scaling = _at(base, float(factor), maximise_ucb)
         if 2.0 * beta * scaling.deviation <= budget:
             return scaling

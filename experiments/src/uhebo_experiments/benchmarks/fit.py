@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from uhebo.estimate import BLOCK_SIZE, consistent_estimate, map_estimate
+from uhebo.estimate import consistent_estimate, map_estimate
+from uhebo.estimate.consistent import BLOCK_SIZE
 from uhebo.estimate.fit import fresh_starts, log_posterior
 from uhebo.gp import Data, Theta, named_prior
 from uhebo_experiments.benchmarks.common import hartmann6, heading, table
