@@ -21,8 +21,8 @@ from uhebo.cli.objective import last_number
 from uhebo.cli.records import parsed
 from uhebo.cli.results_file import read_results
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE
-from uhebo.cli.settings import Kept, keep, with_sampler
-from uhebo.cli.space_file import declared, parse_param
+from uhebo.cli.settings import keep, with_sampler
+from uhebo.cli.space_file import Kept, declared, parse_param
 from uhebo.diagnosis.timeline import lengthscale_history
 from uhebo.errors import UheboError
 from uhebo.methods import METHODS

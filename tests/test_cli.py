@@ -24,10 +24,10 @@ from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli import app, main, settings
 from uhebo.cli.files import MAX_BYTES, MAX_ROWS
-from uhebo.cli.objective import TAIL_BYTES, TrialFailed, environment_names, last_number
+from uhebo.cli.objective import TAIL_BYTES, environment_names, last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
-from uhebo.errors import InvalidInputError
+from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.space import Categorical, Float, Int
 from uhebo.storage import database
 from uhebo.storage.explain import printable
@@ -847,19 +847,19 @@ def test_the_last_printed_number(text: str, value: float) -> None:
 )
 def test_a_printed_number_that_may_mean_several_is_none(text: str) -> None:
     """And the number before it is not taken in its place."""
-    with pytest.raises(TrialFailed, match="more than one way; let it print the value last, as a plain number"):
+    with pytest.raises(EvaluationFailed, match="more than one way; let it print the value last, as a plain number"):
         last_number(f"epoch 3\n{text}\n")
 
 
 def test_long_output_takes_no_longer() -> None:
     for piece in ("1", "1,", "-", "1.", "\x1b[", "e1", "_"):
-        with pytest.raises(TrialFailed):
+        with pytest.raises(EvaluationFailed):
             last_number(piece * (TAIL_BYTES // len(piece)) + "x")
 
 
 def test_no_printed_number() -> None:
     for text in ("", "none", "nan", "1.2.3"):
-        with pytest.raises(TrialFailed):
+        with pytest.raises(EvaluationFailed):
             last_number(text)
 
 

@@ -20,7 +20,8 @@ import uhebo
 from tests.pages import README, blocks, commands, run_blocks
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, wait_for
-from uhebo.cli.settings import Kept, effective
+from uhebo.cli.settings import effective
+from uhebo.cli.space_file import Kept
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions
 

@@ -32,8 +32,9 @@ from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from tests.worker_control import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
-from uhebo.cli.settings import Kept, keep
-from uhebo.errors import InvalidInputError
+from uhebo.cli.settings import keep
+from uhebo.cli.space_file import Kept
+from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
 from uhebo.optuna_.lease import LEASE, Lease
 from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.optuna_.suggest import suggest
@@ -42,7 +43,7 @@ from uhebo.space import as_distributions
 from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient
 from uhebo.workers import Options
-from uhebo.workers.child import CannotEvaluate, EvaluationFailed, ForkServer
+from uhebo.workers.child import ForkServer
 from uhebo.workers.progress import progress
 from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop

@@ -19,5 +19,13 @@ class MissingExtraError(UheboError, ImportError):
     """An optional part of uhebo is not installed."""
 
 
+class EvaluationFailed(UheboError):
+    """This trial has no value; the study goes on."""
+
+
+class CannotEvaluate(InvalidInputError):
+    """No trial can have a value: the program that is to be run cannot be started, say. The run ends."""
+
+
 class UheboWarning(UserWarning):
     """Something was adjusted, and the result says how."""

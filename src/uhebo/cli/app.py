@@ -17,12 +17,12 @@ Exit codes: 0 done, 1 an error (one line on standard error), 2 wrong usage,
 error came from. Guide: docs/shell.md
 """
 COMMANDS = {
-    "create": ("study", "Make a study in a file. Its parameters and settings are kept in it."),
+    "create": ("suggest_tell", "Make a study in a file. Its parameters and settings are kept in it."),
     "suggest": ("suggest_tell", "Suggest what to try next; each suggestion is a trial that waits for its value."),
     "tell": ("suggest_tell", "Tell a value for a suggested trial, or a whole CSV of results."),
     "best": ("look", "Show the best trial so far."),
     "history": ("look", "Show every trial: number, state, value, parameters, and why it failed if known."),
-    "status": ("study", "Show parameters, settings, trials, who works on them and how long that will take."),
+    "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
     "optimize": ("optimise", "Optimise a Python function or a program. Run it again to go on where it ended."),
     "worker": ("worker", "Work on a study together with other workers; start as many as you like."),
     "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),

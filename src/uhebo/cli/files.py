@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from uhebo.errors import InvalidInputError
@@ -37,26 +37,15 @@ def _read(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A header and its rows, each with the number of its line."""
+def read_table(path: str, words: Mapping[str, Collection[str]]) -> tuple[list[str], dict[int, dict[str, str]]]:
+    """A CSV as spreadsheets write it: comma, semicolon or tab between cells, empty columns, decimal commas.
 
-    header: list[str]
-    rows: list[tuple[int, list[str]]]
-    decimal_comma: bool
-    """Where the comma does not separate cells, it is what some countries write for the decimal point."""
-
-    def number(self, text: str) -> str:
-        """A number's text as Python reads it; other text as it is."""
-        return text.replace(",", ".") if self.decimal_comma and WITH_COMMA.fullmatch(text) else text
-
-
-def read_table(path: str) -> Table:
-    """A CSV as spreadsheets write it: comma, semicolon or tab between cells, empty columns, decimal commas."""
+    Its header, and by number of the line a row's cells by column. `words` of a column are not read as numbers.
+    """
     text = read_text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[tuple[int, list[str]]] = []
+    rows: dict[int, list[str]] = {}
     try:
         header = [name.strip() for name in next(reader, [])]
         for row in reader:
@@ -66,15 +55,20 @@ def read_table(path: str) -> Table:
                 raise InvalidInputError(
                     f"{path}, line {reader.line_num}: {len(row)} cells, expected {len(header)} as in the header"
                 )
-            rows.append((reader.line_num, row))
+            rows[reader.line_num] = row
             if len(rows) > MAX_ROWS:
                 raise InvalidInputError(f"{path} has more than {MAX_ROWS:,} rows; split it")
     except csv.Error as error:
         raise InvalidInputError(f"{path}, line {reader.line_num}: not valid CSV ({error})") from error
     if not any(header):
         raise InvalidInputError(f"{path} is empty; expected a header line and one line per result")
+
+    def cell(text: str, name: str) -> str:
+        # Where the comma does not separate cells, it is what some countries write for the decimal point.
+        number = delimiter == ";" and WITH_COMMA.fullmatch(text) and text not in words.get(name, ())
+        return text.replace(",", ".") if number else text
+
     # Columns with a name or a cell: a spreadsheet also saves those that were once clicked on.
-    used = [at for at, name in enumerate(header) if name or any(row[at].strip() for _, row in rows)]
-    return Table(
-        [header[at] for at in used], [(line, [row[at] for at in used]) for line, row in rows], delimiter == ";"
-    )
+    used = [name for at, name in enumerate(header) if name or any(row[at].strip() for row in rows.values())]
+    cells = {line: {name: cell(row[at].strip(), name) for at, name in enumerate(header)} for line, row in rows.items()}
+    return used, cells

@@ -1,18 +1,26 @@
-"""Commands that look and change nothing: best, history, diagnose, report, dashboard, methods."""
+"""Commands that look and change nothing: best, history, status, diagnose, report, dashboard, methods."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from optuna.distributions import distribution_to_json
+from optuna.study import Study
 
-from uhebo.cli import options, records
-from uhebo.cli.output import only_one, say, write_csv, write_json, write_table, write_text
+from uhebo.checks import integer
+from uhebo.cli import options
+from uhebo.cli.output import only_one, say, write, write_json, write_table, write_text
+from uhebo.cli.records import HISTORY_COLUMNS, best_of, best_rows, cells, counted, expected, parameter_names, record
+from uhebo.cli.settings import kept_in
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
-from uhebo.storage.places import opened, place_of, study_at
+from uhebo.storage.places import Place, opened, place_of, study_at
+from uhebo.workers.progress import progress
 
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
@@ -25,13 +33,15 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
       $ uhebo best lab.db
     """
     with study_at(file, study) as loaded:
-        trial = records.best(loaded)
-        if as_json:
-            which = {"study": loaded.study_name, "direction": loaded.direction.name.lower()}
-            write_json({**which, **records.record(trial)})
-            return
-        smallest = loaded.direction.name == "MINIMIZE"
-        write_table(("best", "smallest" if smallest else "largest"), records.best_rows(trial))
+        trial = best_of(loaded)
+        if trial is None:
+            raise InvalidInputError(
+                f"study {loaded.study_name!r} has no finished trial; tell it a result first: "
+                "uhebo tell STUDY NUMBER VALUE"
+            )
+        direction = loaded.direction.name.lower()
+        value = {"study": loaded.study_name, "direction": direction, **record(trial)}
+        write(value, ("best", "smallest" if direction == "minimize" else "largest"), best_rows(trial), as_json)
 
 
 def history(
@@ -51,22 +61,82 @@ def history(
       $ uhebo history lab.db --csv
     """
     only_one(as_json, as_csv)
-    if last is not None and last < 1:
-        raise InvalidInputError(f"--last is {last}; expected 1 or more")
     with study_at(file, study) as loaded:
-        trials = loaded.get_trials(deepcopy=False)[-(last or 0) :]
-        found = [records.record(trial) for trial in trials]
+        trials = loaded.get_trials(deepcopy=False)[-(integer("--last", last, 1) if last is not None else 0) :]
+        found = [record(trial) for trial in trials]
+        names = parameter_names(trials)
+        reasons = ["failure"] if any("failure" in r for r in found) and "failure" not in names else []
+        rows = [
+            [*(r[key] for key in HISTORY_COLUMNS), *cells(trial, names), *(r.get(key, "") for key in reasons)]
+            for r, trial in zip(found, trials, strict=True)
+        ]
+        write(found, [*HISTORY_COLUMNS, *names, *reasons], rows, as_json, as_csv)
+
+
+def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
+    """Show parameters, settings, trials, who works on them and how long that will take.
+
+    \b
+    Example:
+      $ uhebo status lab.db
+    """
+    with study_at(file, study) as loaded:
+        shown = description(loaded, place_of(file))
         if as_json:
-            write_json(found)
+            write_json(shown)
             return
-        names = records.parameter_names(trials)
-        rows = [[r[key] for key in records.HISTORY_COLUMNS] for r in found]
-        rows = [[*row, *records.cells(t, names, exact=as_csv)] for row, t in zip(rows, trials, strict=True)]
-        columns = [*records.HISTORY_COLUMNS, *names]
-        if any("failure" in r for r in found) and "failure" not in names:
-            columns.append("failure")
-            rows = [[*row, r.get("failure", "")] for row, r in zip(rows, found, strict=True)]
-        write_csv(columns, rows) if as_csv else write_table(columns, rows)
+        counts = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
+        rows: list[tuple[str, Any]] = [("study", shown["study"]), ("direction", shown["direction"])]
+        rows += [*shown["settings"].items(), ("trials", counts), *_progress_rows(shown)]
+        write_table(("", ""), [(key, str(value)) for key, value in rows])
+        space = [
+            (name, expected(d) + (", by its logarithm" if getattr(d, "log", False) else ""))
+            for name, d in kept_in(loaded).space.items()
+        ]
+        write_table(("parameter", "values"), space)
+
+
+def _progress_rows(shown: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Only what there is to say: nobody may be at work."""
+    rows: list[tuple[str, Any]] = []
+    if shown["workers"]:
+        silent = max(worker["heard_s"] for worker in shown["workers"])
+        names = {worker["worker"] for worker in shown["workers"]}
+        rows.append(("workers", f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"))
+    if shown["rate_per_minute"] is not None:
+        rows.append(("rate", f"{shown['rate_per_minute']:.3g} trials per minute"))
+    if shown["left_s"]:
+        rows.append(("time left", _duration(shown["left_s"])))
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} s"
+
+
+def description(study: Study, place: Place) -> dict[str, Any]:
+    """A study for JSON."""
+    kept = kept_in(study)
+    trials = study.get_trials(deepcopy=False)
+    at_work = progress(trials, kept.settings.get("n_trials"))
+    return {
+        "study": study.study_name,
+        "storage": place.shown,
+        "direction": study.direction.name.lower(),
+        "settings": kept.settings,
+        "parameters": {
+            name: {"type": type(d).__name__.removesuffix("Distribution").lower()}
+            | json.loads(distribution_to_json(d))["attributes"]
+            for name, d in kept.space.items()
+        },
+        "trials": counted(trials),
+        "workers": [asdict(each) for each in at_work.busy],
+        "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
+        "left_s": at_work.left_s,
+    }
 
 
 def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -169,10 +239,7 @@ def methods(as_json: options.AsJson = False) -> None:
       $ uhebo methods
     """
     found = {name: _sentence(method.propose) for name, method in METHODS.items()}
-    if as_json:
-        write_json(found)
-    else:
-        write_table(("method", "what it does"), list(found.items()))
+    write(found, ("method", "what it does"), list(found.items()), as_json)
 
 
 def _sentence(strategy: Strategy) -> str:

@@ -10,14 +10,15 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO, Any
 
-from uhebo.errors import InvalidInputError, UheboError
+from uhebo.api import checked_value
+from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
 
 Params = Mapping[str, Any]
 Objective = Callable[[int, Params], float]
@@ -39,10 +40,6 @@ NUMBER = re.compile(
 """Fortran writes 0.1234D-03."""
 DOUBTFUL = re.compile(r"(?=\D*\d)[-+.,'’_\d]+(?:[ed][-+]?\d+)?", re.I)
 """Digits and what may belong to a number, and yet no number: 1,234.56 or 1.234,56, 2024-05-17, 0.1234-103, 1.2.3."""
-
-
-class TrialFailed(UheboError):
-    """This trial has no value; the study goes on."""
 
 
 def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
@@ -71,38 +68,47 @@ def _function(target: str, timeout: float | None) -> Objective:
         raise InvalidInputError(f"module {module} has no {path!r}; check the name") from error
     if not callable(function):
         raise InvalidInputError(f"{target} is {type(function).__name__}; expected a function that returns a number")
+    if timeout is not None and not hasattr(signal, "setitimer"):
+        raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
 
     def call(number: int, params: Params) -> float:  # noqa: ARG001
         try:
             with contextlib.redirect_stdout(sys.stderr), _alarm(timeout):  # our own output stays pure
                 return number_of(function(**params))
-        except TrialFailed:
+        except EvaluationFailed:
             raise
         except (Exception, SystemExit) as error:
-            raise TrialFailed(f"{type(error).__name__}: {error}") from error
+            raise EvaluationFailed(f"{type(error).__name__}: {error}") from error
 
     return call
 
 
 @contextlib.contextmanager
-def _alarm(timeout: float | None) -> Iterator[None]:
-    """Raise `TrialFailed` in the function when its time is over."""
-    if timeout is None:
-        yield
-        return
-    if not hasattr(signal, "setitimer"):
-        raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
+def raising(number: int, error: BaseException) -> Iterator[None]:
+    """Raise the error when this signal arrives."""
 
     def stop(*_: Any) -> None:
-        raise TrialFailed(f"no value after {timeout:g} s")
+        raise error
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, timeout)
+    before = signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(number, before)
+
+
+@contextlib.contextmanager
+def _alarm(timeout: float | None) -> Iterator[None]:
+    """Raise `EvaluationFailed` in the function when its time is over."""
+    if timeout is None:
+        yield
+        return
+    with raising(signal.SIGALRM, EvaluationFailed(f"no value after {timeout:g} s")):
+        signal.setitimer(signal.ITIMER_REAL, timeout)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _program(command: list[str], timeout: float | None) -> Objective:
@@ -113,31 +119,27 @@ def _program(command: list[str], timeout: float | None) -> Objective:
         raise InvalidInputError(f"{command[0]} is not a program that can be run; {remedy}")
 
     def run(number: int, params: Params) -> float:
-        arguments = [_filled(part, params) for part in command[1:]]
-        variables = environment_names(list(params))
-        values = {variables[name]: _text(value) for name, value in params.items()}
+        arguments = [program, *(_filled(part, params) for part in command[1:])]
+        values = {variable: _text(params[name]) for name, variable in environment_names(list(params)).items()}
         environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
-                process = subprocess.Popen(
-                    [program, *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    env=environment,
-                    start_new_session=True,
+                process = Popen(
+                    arguments, stdin=DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
                 )
             except OSError as error:  # no #! line, say: every trial would fail in the same way
-                raise InvalidInputError(f"{program} cannot be started: {error.strerror}; check its #! line") from error
+                raise CannotEvaluate(f"{program} cannot be started: {error.strerror}; check its #! line") from error
             try:
                 code = process.wait(timeout)
-            except subprocess.TimeoutExpired as error:
-                raise TrialFailed(f"no value after {timeout:g} s") from error
+            except TimeoutExpired as error:
+                raise EvaluationFailed(f"no value after {timeout:g} s") from error
             finally:
                 _end(process)
             if code:
                 lines = _tail(err).split("\n")
-                raise TrialFailed(f"exit code {code}: {next((x for x in reversed(lines) if x.strip()), 'no message')}")
+                raise EvaluationFailed(
+                    f"exit code {code}: {next((x for x in reversed(lines) if x.strip()), 'no message')}"
+                )
             return last_number(_tail(out))
 
     return run
@@ -146,10 +148,10 @@ def _program(command: list[str], timeout: float | None) -> Objective:
 def environment_names(names: Sequence[str]) -> dict[str, str]:
     """Parameter -> UHEBO_PARAM_<NAME>: upper case, with _ for whatever is not a letter or digit."""
     variables = {name: "UHEBO_PARAM_" + re.sub(r"\W", "_", name.upper()) for name in names}
+    owners = {variable: name for name, variable in variables.items()}
     for name, variable in variables.items():
-        same = [other for other, theirs in variables.items() if theirs == variable and other != name]
-        if same:
-            raise InvalidInputError(f"parameters {name!r} and {same[0]!r} would both be {variable}; rename one")
+        if owners[variable] != name:
+            raise CannotEvaluate(f"parameters {name!r} and {owners[variable]!r} would both be {variable}; rename one")
     return variables
 
 
@@ -168,14 +170,14 @@ def _tail(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Popen[bytes]) -> None:
     """End a program that still runs, and what it started: first politely."""
     if process.poll() is not None:
         return
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number) if hasattr(os, "killpg") else process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(TimeoutExpired):
             process.wait(GRACE_S)
             return
 
@@ -191,21 +193,19 @@ def last_number(text: str) -> float:
         if NUMBER.fullmatch(word):
             return number_of(float(word.lower().replace("d", "e")))
         if DOUBTFUL.fullmatch(word):
-            raise TrialFailed(
+            raise EvaluationFailed(
                 f"the last number that the program printed is in {match[0][:80]!r}, which can be read in more than one "
                 "way; let it print the value last, as a plain number such as 1234.56"
             )
-    raise TrialFailed("the program printed no number; its last printed number is the value")
+    raise EvaluationFailed("the program printed no number; its last printed number is the value")
 
 
 def number_of(value: Any) -> float:
     """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
     try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TrialFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
+        number = checked_value(value, 0)
+    except (InvalidInputError, OverflowError) as error:
+        raise EvaluationFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
     if math.isnan(number):
-        raise TrialFailed("the value is NaN, expected a number")
+        raise EvaluationFailed("the value is NaN, expected a number")
     return number

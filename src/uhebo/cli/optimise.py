@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -14,15 +14,14 @@ from optuna.trial import Trial, TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from uhebo.checks import integer
 from uhebo.cli import options
-from uhebo.cli.objective import Objective, TrialFailed, objective_of
+from uhebo.cli.objective import Objective, objective_of, raising
 from uhebo.cli.output import say, write_json, write_table
-from uhebo.cli.records import best_rows, counted, record
-from uhebo.cli.settings import ask, continued, given_settings, new_study, with_sampler
-from uhebo.cli.space_file import Declared, declared
-from uhebo.errors import InvalidInputError
+from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
+from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
+from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.explain import one_line
 from uhebo.storage.places import Place, opened, place_of
 
 TRIALS = 60
@@ -38,21 +37,17 @@ class Terminated(BaseException):
 
 
 def optimize(
-    target: Annotated[
-        list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
-    ],
+    target: options.Target,
     space: options.SpaceFile = None,
     param: options.Params = None,
-    trials: Annotated[
+    n_trials: Annotated[
         int | None,
         typer.Option(
             "--trials",
             help="How many trials to run (more, where the study exists). Default: n_trials of the space file, else 60.",
         ),
     ] = None,
-    storage: Annotated[
-        str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")
-    ] = "study.db",
+    storage: options.Storage = "study.db",
     study: options.StudyName = None,
     direction: options.DirectionOption = None,
     method: options.Method = None,
@@ -60,7 +55,7 @@ def optimize(
     n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")] = None,
+    timeout: options.Timeout = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Optimise a Python function or a program. Run it again to go on where it ended.
@@ -73,18 +68,18 @@ def optimize(
       $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
     """
-    given = given_settings(locals())
+    wanted = asked_for(locals(), n_trials=TRIALS)
+    source = "n_trials in the space file" if n_trials is None else "--trials"
+    planned = integer(source, wanted.settings["n_trials"], 1)
     place = place_of(storage)
-    wanted = declared(space, param)
-    planned = _planned(trials, wanted)
     objective = objective_of(target, timeout)
     with opened(place, create=True) as store:
-        loaded = continued(store, place, study, wanted, given)
-        loaded = loaded or new_study(store, place, study, wanted, {**given, "n_trials": planned})
+        loaded = continued(store, place, study, wanted) or new_study(store, place, study, wanted)
         kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
-            with _terminable(), _progress(planned) as advance:
+            # SIGTERM ends the run as Ctrl-C does.
+            with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
                 run(loaded, kept.space, objective, planned, advance)
         except KeyboardInterrupt:
             code = EXIT_INTERRUPTED
@@ -94,15 +89,6 @@ def optimize(
     raise typer.Exit(code)
 
 
-def _planned(trials: int | None, wanted: Declared) -> int:
-    """Number of trials of this run: the option's, else the space file's."""
-    name = "n_trials in the space file" if trials is None else "--trials"
-    planned: int = wanted.settings.get("n_trials", TRIALS) if trials is None else trials
-    if planned < 1:
-        raise InvalidInputError(f"{name} is {planned}; expected 1 or more")
-    return planned
-
-
 def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
     succeeded = 0
@@ -110,7 +96,7 @@ def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, 
         trial = ask(study, space)
         try:
             value = objective(trial.number, trial.params)
-        except TrialFailed as error:
+        except EvaluationFailed as error:
             _fail(study, trial, str(error))
             say(f"trial {trial.number} failed: {error}")
             if not succeeded and done >= HOPELESS:
@@ -122,40 +108,21 @@ def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, 
         except BaseException as error:
             _fail(study, trial, f"interrupted ({type(error).__name__})")
             raise
-        _store(study, trial, value)
+        try:
+            study.tell(trial.number, value)
+        except BaseException:
+            say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
+            raise
         succeeded += 1
         advance(study.best_value)
 
 
-def _store(study: Study, trial: Trial, value: float) -> None:
-    """Tell the value; if that cannot be done, it is at least on standard error."""
-    try:
-        study.tell(trial.number, value)
-    except BaseException:
-        say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
-        raise
-
-
 def _fail(study: Study, trial: Trial, reason: str) -> None:
-    trial.set_user_attr(FAILURE, one_line(reason)[:500])
+    trial.set_user_attr(FAILURE, short_reason(reason))
     study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the run as Ctrl-C does."""
-
-    def stop(*_: Any) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
+@contextmanager
 def _progress(trials: int) -> Iterator[Advance]:
     """A bar on a terminal; elsewhere a line whenever the best value changes."""
     if not sys.stderr.isatty():
@@ -181,18 +148,10 @@ def _progress(trials: int) -> Iterator[Advance]:
 
 
 def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
-    states = counted(study.get_trials(deepcopy=False))
-    best = study.best_trial if "finished" in states else None
+    states, best = counted(study.get_trials(deepcopy=False)), best_of(study)
     if as_json:
-        write_json(
-            {
-                "study": study.study_name,
-                "storage": place.shown,
-                "interrupted": bool(code),
-                "trials": states,
-                "best": None if best is None else record(best),
-            }
-        )
+        where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
+        write_json({**where, "trials": states, "best": None if best is None else record(best)})
         return
     if best is not None:
         write_table(("best", ""), best_rows(best))

@@ -16,6 +16,11 @@ StudyFile = Annotated[
 StudyName = Annotated[
     str | None, typer.Option("--study", metavar="NAME", help="Name of the study, where there are several.")
 ]
+Target = Annotated[
+    list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
+]
+Storage = Annotated[str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 SpaceFile = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import logging
 import math
@@ -24,24 +23,24 @@ def only_one(as_json: bool, as_csv: bool) -> None:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    try:
-        sys.stderr.write(one_line(message) + "\n")
-    except UnicodeEncodeError:
-        sys.stderr.write(one_line(message).encode("ascii", "backslashreplace").decode() + "\n")
-    sys.stderr.flush()
+    print(one_line(message), file=sys.stderr, flush=True)
+
+
+def write(
+    value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool, as_csv: bool = False
+) -> None:
+    """A result in the form that was asked for: `value` as JSON, or rows under their columns, as CSV or for people."""
+    if as_json:
+        write_json(value)
+    elif as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *rows])
+    else:
+        write_table(columns, rows)
 
 
 def write_json(value: Any) -> None:
     """Pure JSON: ASCII, and a number JSON does not have (inf, nan) as a string."""
     sys.stdout.write(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
-
-
-def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
-    sys.stdout.write(text.getvalue())
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -53,7 +52,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     for name in columns:
         table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell_text(cell)) for cell in row))
+        table.add_row(*(Text(_cell(cell)) for cell in row))
     _console().print(table)
 
 
@@ -71,7 +70,7 @@ def _console() -> Any:
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=10_000)
 
 
-def cell_text(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
+from uhebo.storage.explain import one_line
 
 STATES = {
     TrialState.COMPLETE: "finished",
@@ -21,6 +23,8 @@ STATES = {
     TrialState.WAITING: "waiting",
 }
 
+LONGEST_REASON = 500
+"""Characters kept of the reason why a trial failed."""
 HISTORY_COLUMNS = ("number", "state", "value")
 """Columns that a history begins with; the parameters follow, and `failure` where a trial has a reason."""
 
@@ -32,35 +36,26 @@ def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistr
 
 def record(trial: FrozenTrial) -> dict[str, Any]:
     """One trial for JSON."""
-    row: dict[str, Any] = {
-        "number": trial.number,
-        "state": STATES[trial.state],
-        "value": trial.value if trial.state == TrialState.COMPLETE else None,
-        "params": trial.params,
-    }
-    if FAILURE in trial.user_attrs:
-        row["failure"] = trial.user_attrs[FAILURE]
-    return row
+    value = trial.value if trial.state == TrialState.COMPLETE else None
+    reason = {"failure": trial.user_attrs[FAILURE]} if FAILURE in trial.user_attrs else {}
+    return {"number": trial.number, "state": STATES[trial.state], "value": value, "params": trial.params, **reason}
 
 
-def cells(trial: FrozenTrial, names: Sequence[str], *, exact: bool) -> list[Any]:
-    """The trial's parameters in columns: exact text for a file, shorter for the eye."""
-    row: list[Any] = []
-    for name in names:
-        value, distribution = trial.params.get(name), trial.distributions.get(name)
-        if distribution is not None and isinstance(distribution, CategoricalDistribution):
-            row.append(texts(distribution)[distribution.choices.index(value)])
-        else:
-            row.append(repr(value) if exact and isinstance(value, float) else value)
-    return row
+def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
+    """The trial's parameters in columns, choices as their texts."""
+    row = dict(trial.params)
+    for name, distribution in trial.distributions.items():
+        if isinstance(distribution, CategoricalDistribution):
+            row[name] = texts(distribution)[distribution.choices.index(row[name])]
+    return [row.get(name) for name in names]
 
 
 def texts(distribution: CategoricalDistribution) -> list[str]:
     """Each choice as text: words as they are, the rest as JSON; a word that looks like another choice is quoted."""
-    others = {json.dumps(choice) for choice in distribution.choices if not isinstance(choice, str)}
+    others = {json.dumps(choice) for choice in distribution.choices if not isinstance(choice, str)} | {""}
     return [
         choice
-        if isinstance(choice, str) and choice not in others and choice.strip() == choice and choice
+        if isinstance(choice, str) and choice not in others and choice.strip() == choice
         else json.dumps(choice, ensure_ascii=False)
         for choice in distribution.choices
     ]
@@ -112,32 +107,27 @@ def expected(distribution: BaseDistribution) -> str:
         shown = texts(distribution)
         return "one of " + ", ".join(shown[:10]) + (" …" if len(shown) > 10 else "")
     assert isinstance(distribution, (FloatDistribution, IntDistribution))  # a space has no other kinds
-    low, high = distribution.low, distribution.high
-    step = getattr(distribution, "step", None)
     kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
-    return f"{kind} from {low} to {high}" + (f" in steps of {step}" if step not in (None, 1) else "")
+    step = f" in steps of {distribution.step}" if distribution.step not in (None, 1) else ""
+    return f"{kind} from {distribution.low} to {distribution.high}{step}"
 
 
 def counted(trials: Sequence[FrozenTrial]) -> dict[str, int]:
     """How many trials there are in each state."""
-    states = [STATES[trial.state] for trial in trials]
-    return {state: states.count(state) for state in dict.fromkeys(states)}
+    return dict(Counter(STATES[trial.state] for trial in trials))
 
 
 def best_rows(trial: FrozenTrial) -> list[tuple[str, Any]]:
     """The best trial as a table for people."""
     names = list(trial.params)
-    return [
-        ("value", trial.value),
-        ("trial", str(trial.number)),
-        *zip(names, cells(trial, names, exact=False), strict=True),
-    ]
+    return [("value", trial.value), ("trial", str(trial.number)), *zip(names, cells(trial, names), strict=True)]
 
 
-def best(study: Study) -> FrozenTrial:
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if not finished:
-        raise InvalidInputError(
-            f"study {study.study_name!r} has no finished trial; tell it a result first: uhebo tell STUDY NUMBER VALUE"
-        )
-    return study.best_trial
+def best_of(study: Study) -> FrozenTrial | None:
+    """None before the first value."""
+    return study.best_trial if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) else None
+
+
+def short_reason(text: str) -> str:
+    """Why a trial failed, as it is kept."""
+    return one_line(text)[:LONGEST_REASON]

@@ -17,7 +17,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.files import Table, read_table
+from uhebo.cli.files import read_table
 from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, texts, whole
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
@@ -47,52 +47,42 @@ class Known:
         return f"{where}: {'failed' if self.value is None else repr(self.value)}"
 
 
-@dataclass(frozen=True)
-class Results:
-    known: list[Known]
-    passed_over: list[int]
-    """Lines of a history that say nothing: under way then, or failed before there was a point."""
-
-
 def read_results(
-    path: str, space: Space, trials: Trials, *, value_column: str = "value", ignore_extra: bool = False
-) -> Results:
-    """Every row of the file; the first thing that is wrong is an error with file, line and column."""
-    table = read_table(path)
-    history = tuple(table.header[:3]) == HISTORY_COLUMNS and "state" not in space and value_column == "value"
-    columns = _columns(path, table.header, space, value_column, ignore_extra, history)
+    path: str, space: Space, trials: Trials, value_column: str = "value", ignore_extra: bool = False
+) -> tuple[list[Known], list[int]]:
+    """Every row of the file, and the lines of a history that say nothing: under way then, or failed without a point.
+
+    The first thing that is wrong is an error with file, line and column.
+    """
+    words = {name: texts(d) for name, d in space.items() if isinstance(d, CategoricalDistribution)}
+    header, rows = read_table(path, words)
+    history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space and value_column == "value"
+    _check_columns(path, header, space, value_column, ignore_extra, history)
     known: list[Known] = []
     passed_over: list[int] = []
     answered: dict[int, int] = {}
-    for line, row in table.rows:
-        cells = {column: row[at].strip() for column, at in columns.items()}
+    for line, cells in rows.items():
         try:
-            if history:
-                entry = _past(line, cells, space, table)
-            else:
-                entry = _entry(line, cells, space, trials, value_column, table)
-            if entry is not None and entry.number is not None and entry.number in answered:
+            entry = _past(line, cells, space) if history else _entry(line, cells, space, trials, value_column)
+            if entry is None:
+                passed_over.append(line)
+                continue
+            if entry.number is not None and answered.setdefault(entry.number, line) != line:
                 raise InvalidInputError(f"trial {entry.number} is in line {answered[entry.number]} already; keep one")
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}, line {line}: {error}; nothing was stored") from error
-        if entry is None:
-            passed_over.append(line)
-            continue
-        if entry.number is not None:
-            answered[entry.number] = line
         known.append(entry)
     if not known:
         what = "no row with a result" if passed_over else "a header and no rows"
         raise InvalidInputError(f"{path} has {what}; add one line per result")
     if history:
         _check_other_study(path, known, space, trials)
-    return Results(known, passed_over)
+    return known, passed_over
 
 
-def _columns(
+def _check_columns(
     path: str, header: Sequence[str], space: Space, value_column: str, ignore_extra: bool, history: bool
-) -> dict[str, int]:
-    """Name -> position of the columns that are used."""
+) -> None:
     twice = [name for name in header if name and header.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
@@ -108,28 +98,27 @@ def _columns(
     if missing:
         hint = " (--value-column names another)" if missing[0] == value_column else ""
         raise InvalidInputError(f"{path}: column {missing[0]!r} is missing{hint}; it has {', '.join(header)}")
-    return {name: at for at, name in enumerate(header) if name in known}
 
 
-def _entry(line: int, cells: Cells, space: Space, trials: Trials, value_column: str, table: Table) -> Known:
-    number = running_number(table.number(cells["number"]), trials) if cells.get("number") else None
-    value = _value(table.number(cells[value_column]), value_column)
-    params = _params(cells, space, table, complete=number is None)
+def _entry(line: int, cells: Cells, space: Space, trials: Trials, value_column: str) -> Known:
+    number = running_number(cells["number"], trials) if cells.get("number") else None
+    value = _value(cells[value_column], value_column)
+    params = _params(cells, space, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
     return Known(line, number, params, value)
 
 
-def _past(line: int, cells: Cells, space: Space, table: Table) -> Known | None:
+def _past(line: int, cells: Cells, space: Space) -> Known | None:
     """A row of a history; None if it says nothing. A value that was filled in or corrected wins over the state."""
-    state, text = cells["state"].lower(), table.number(cells["value"])
+    state, text = cells["state"].lower(), cells["value"]
     if state not in STATES.values():
         raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(STATES.values())}")
     pointless = any(not cells[name] for name, distribution in space.items() if not distribution.single())
     if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
         return None
     value = _value("failed" if not text and state in FAILED else text, "value")
-    params = _params(cells, space, table, complete=True)
+    params = _params(cells, space, complete=True)
     failure = "" if value is not None or "failure" in space else cells.get("failure", "")
     return Known(line, None, params, value, failure)
 
@@ -153,14 +142,12 @@ def _check_other_study(path: str, known: Sequence[Known], space: Space, trials: 
         )
 
 
-def _params(cells: Cells, space: Space, table: Table, *, complete: bool) -> dict[str, Any]:
+def _params(cells: Cells, space: Space, *, complete: bool) -> dict[str, Any]:
     """The point of a row; if `complete`, no parameter may be left out."""
     params = {}
     for name, distribution in space.items():
-        text = cells.get(name, "")
-        if text:
-            word = isinstance(distribution, CategoricalDistribution) and text in texts(distribution)
-            value = params[name] = parsed(name, text if word else table.number(text), distribution)
+        if cells.get(name):
+            value = params[name] = parsed(name, cells[name], distribution)
             if not SearchSpace.of({name: distribution}).contains({name: value}):
                 raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
         elif complete:

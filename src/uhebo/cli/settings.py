@@ -6,17 +6,16 @@ import json
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.storages import BaseStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.cli.output import say
-from uhebo.cli.space_file import SETTINGS, Declared
+from uhebo.cli.space_file import SETTINGS, Kept, declared
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
@@ -28,14 +27,6 @@ from uhebo.storage.places import Place, load, study_names
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Space and sampler settings of a study."""
-
-    space: dict[str, BaseDistribution]
-    sampler: dict[str, Any]
 
 
 class ShellSampler(UHESampler):
@@ -50,14 +41,20 @@ class ShellSampler(UHESampler):
         self.busy = trial.number
 
 
-def given_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a command's options that are settings, and were given."""
-    return {key: options[key] for key in SETTINGS if options.get(key) is not None}
+def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
+    """What a command's options ask for, by name; a setting wins over the space file's, and that over the default."""
+    wanted = declared(options["space"], options["param"])
+    given = {key: options[key] for key in SETTINGS if options.get(key) is not None}
+    settings = {**defaults, **wanted.settings, **given}
+    direction = settings.get("direction", "minimize")
+    if direction not in ("minimize", "maximize"):
+        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+    return Kept(wanted.space, settings)
 
 
 def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that were given, checked; a seed is drawn where there is none, so that it can be kept."""
-    settings = {key: given[key] for key in SAMPLER_SETTINGS if given.get(key) is not None}
+    """The sampler's among the settings, checked; a seed is drawn where there is none, so that it can be kept."""
+    settings = {key: given[key] for key in SAMPLER_SETTINGS if key in given}
     settings.setdefault("seed", secrets.randbits(32))
     ShellSampler(**settings)
     return settings
@@ -65,18 +62,18 @@ def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def keep(study: Study, kept: Kept) -> None:
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
-    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.sampler})
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings})
 
 
 def effective(kept: Kept) -> dict[str, Any]:
     """The settings, with what the sampler does where one was left out."""
-    paper = kept.sampler.get("method", "auto") != "auto"
+    paper = kept.settings.get("method", "auto") != "auto"
     return {
         "method": "auto",
         "n_startup_trials": INITIAL_PER_DIMENSION * SearchSpace.of(kept.space).domain.dimension,
         "acquisition": PAPER_ACQUISITION if paper else RECIPE.acquisition,
         "deterministic": False,
-        **kept.sampler,
+        **kept.settings,
     }
 
 
@@ -119,7 +116,7 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
 def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:
     """Give the study the sampler it was made with; `n_trials` raises the budget that was planned."""
     kept = kept_in(study)
-    settings = dict(kept.sampler)
+    settings = dict(kept.settings)
     if n_trials is not None and "n_trials" in settings:
         settings["n_trials"] = max(settings["n_trials"], n_trials)
     study.sampler = ShellSampler(**settings)
@@ -140,79 +137,48 @@ def ask(study: Study, space: dict[str, BaseDistribution]) -> Trial:
         raise
 
 
-def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Declared, given: dict[str, Any]) -> Study:
-    """A study with its settings; options win over what the space file says."""
+def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Kept) -> Study:
+    """A study with its settings kept in it."""
     if not wanted.space:
         raise InvalidInputError("a study needs parameters; give --space space.toml, or --param x=float:0:1")
-    settings = {**wanted.settings, **given}
-    direction = _checked_direction(settings.get("direction", "minimize"))
-    sampler = sampler_settings(settings)
+    settings = sampler_settings(wanted.settings)
     name = place.default_name if name is None else name
     if name in study_names(storage):
         raise InvalidInputError(
             f"{place.shown} holds a study {name!r} already; go on with uhebo suggest {place.shown}, or choose another "
             "file or --study NAME"
         )
-    made = optuna.create_study(storage=storage, study_name=name, direction=direction)
-    keep(made, Kept(wanted.space, sampler))
+    made = optuna.create_study(storage=storage, study_name=name, direction=wanted.settings.get("direction"))
+    keep(made, Kept(wanted.space, settings))
     return made
 
 
-def continued(
-    storage: BaseStorage, place: Place, name: str | None, wanted: Declared, given: dict[str, Any]
-) -> Study | None:
-    """The study that is there already, if what was asked agrees with it; None if there is none of that name."""
+def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept) -> Study | None:
+    """The study that is there already, if what was asked agrees with it; None if there is none of that name.
+
+    A study that Optuna made has no settings of ours to differ from: it gets those that were asked for.
+    """
     names = study_names(storage)
     if not names or (name is not None and name not in names):
         return None
     study = load(storage, place, name)
-    asked = {**wanted.settings, **given}
-    asked.pop("n_trials", None)  # how many more to run is for this run to say
-    was = study.direction.name.lower()
-    direction = asked.pop("direction", was)
-    _checked_direction(direction)
+    asked = {key: value for key, value in wanted.settings.items() if key != "n_trials"}  # those are this run's
     settings = sampler_settings(asked)  # nonsense is refused before it is compared
-    if direction != was:
-        raise _differs(place, "direction", was, direction)
-    if ATTRIBUTE in study.user_attrs:
-        _compare(place, kept_in(study), wanted, asked)
-    else:
-        _take_over(study, place, wanted, asked, settings)
+    foreign = ATTRIBUTE not in study.user_attrs
+    empty = foreign and not any(trial.distributions for trial in study.get_trials(deepcopy=False))
+    kept = Kept(wanted.space, {}) if empty and wanted.space else kept_in(study)
+    was = {"direction": study.direction.name.lower(), "space": kept.space} | ({} if foreign else effective(kept))
+    for key, value in {**asked, "space": wanted.space or kept.space}.items():
+        if was.get(key, value if foreign else None) != value:
+            detail = "" if key == "space" else f" ({was.get(key)}, not {value})"
+            raise InvalidInputError(
+                f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, or "
+                "give another --storage or --study"
+            )
+    asked.pop("direction", None)
+    if foreign and (asked or empty):
+        keep(study, Kept(kept.space, settings))
+        said = ", ".join(f"{key} {value}" for key, value in settings.items())
+        say(f"study {study.study_name!r} had no settings of uhebo's; kept in it from now on: {said}")
     say(f"going on with study {study.study_name!r} in {place.shown}")
     return study
-
-
-def _compare(place: Place, kept: Kept, wanted: Declared, asked: dict[str, Any]) -> None:
-    was = effective(kept)
-    for key, value in asked.items():
-        if was.get(key) != value:
-            raise _differs(place, key, was.get(key), value)
-    if wanted.space and wanted.space != kept.space:
-        raise _differs(place, "space")
-
-
-def _take_over(study: Study, place: Place, wanted: Declared, asked: dict[str, Any], settings: dict[str, Any]) -> None:
-    """A study that Optuna made has no settings of ours to differ from: it gets those that were asked for."""
-    if wanted.space and not any(t.distributions for t in study.get_trials(deepcopy=False)):
-        keep(study, Kept(wanted.space, settings))
-        return
-    kept = kept_in(study)
-    _compare(place, kept, wanted, {})
-    if asked:
-        keep(study, Kept(kept.space, settings))
-        said = ", ".join(f"{key} {value}" for key, value in asked.items())
-        say(f"study {study.study_name!r} had no settings of uhebo's; kept in it from now on: {said}")
-
-
-def _checked_direction(direction: str) -> StudyDirection:
-    if direction not in ("minimize", "maximize"):
-        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
-    return StudyDirection[direction.upper()]
-
-
-def _differs(place: Place, key: str, was: Any = None, asked: Any = None) -> InvalidInputError:
-    detail = "" if asked is None else f" ({was}, not {asked})"
-    return InvalidInputError(
-        f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, or give "
-        "another --storage or --study"
-    )

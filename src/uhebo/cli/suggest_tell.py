@@ -1,8 +1,8 @@
-"""`uhebo suggest` and `uhebo tell`: what to try next, and what came of it."""
+"""`uhebo create`, `suggest` and `tell`: a study made, what to try next in it, and what came of it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from optuna.distributions import BaseDistribution
@@ -10,16 +10,52 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from uhebo.cli import options
-from uhebo.cli.output import only_one, say, write_csv, write_json, write_table
-from uhebo.cli.records import cells, parameter_names, record
-from uhebo.cli.results_file import Known, Results, read_results, running_number, value_of
-from uhebo.cli.settings import Kept, ask, kept_in, with_sampler
+from uhebo.cli.look import description
+from uhebo.cli.output import only_one, say, write, write_json
+from uhebo.cli.records import best_of, cells, parameter_names, record, short_reason
+from uhebo.cli.results_file import Known, read_results, running_number, value_of
+from uhebo.cli.settings import ask, asked_for, kept_in, new_study, with_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.explain import explain, one_line
-from uhebo.storage.places import study_at
+from uhebo.storage.explain import explain
+from uhebo.storage.places import opened, place_of, study_at
 
 MAX_BATCH = 1000
+
+
+def create(
+    file: options.StudyFile,
+    space: options.SpaceFile = None,
+    param: options.Params = None,
+    direction: options.DirectionOption = None,
+    method: options.Method = None,
+    seed: options.Seed = None,
+    n_trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,
+    n_startup_trials: options.Startup = None,
+    acquisition: options.Acquisition = None,
+    deterministic: options.Deterministic = None,
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make a study in a file. Its parameters and settings are kept in it.
+
+    \b
+    Example:
+      $ uhebo create lab.db --space space.toml --direction maximize
+      $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
+    """
+    wanted = asked_for(locals())
+    place = place_of(file)
+    with opened(place, create=True) as storage:
+        made = new_study(storage, place, study, wanted)
+        if as_json:
+            write_json(description(made, place))
+            return
+        count = len(wanted.space)
+        say(
+            f"made study {made.study_name!r} in {place.shown}: {count} parameter{'s' * (count != 1)}, "
+            f"{made.direction.name.lower()}; next: uhebo suggest {place.shown}"
+        )
 
 
 def suggest(
@@ -49,20 +85,13 @@ def suggest(
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
                 trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
-                _show(trials, kept, as_json, as_csv)
+                names = parameter_names(trials, kept.space)
+                to_fill_in = ["value"] * as_csv
+                rows = [[trial.number, *cells(trial, names), *("" for _ in to_fill_in)] for trial in trials]
+                found = [{"number": trial.number, "params": trial.params} for trial in trials]
+                write(found, ["number", *names, *to_fill_in], rows, as_json, as_csv)
         if not (as_json or as_csv):
             say(f"when a value is known: uhebo tell {file} {made[0]} VALUE")
-
-
-def _show(trials: list[FrozenTrial], kept: Kept, as_json: bool, as_csv: bool) -> None:
-    names = parameter_names(trials, kept.space)
-    rows = [[trial.number, *cells(trial, names, exact=as_csv)] for trial in trials]
-    if as_json:
-        write_json([{"number": trial.number, "params": trial.params} for trial in trials])
-    elif as_csv:
-        write_csv(["number", *names, "value"], [[*row, ""] for row in rows])
-    else:
-        write_table(["number", *names], rows)
 
 
 def tell(
@@ -97,15 +126,16 @@ def tell(
     with study_at(file, study) as loaded:
         trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
         space: dict[str, BaseDistribution] = {}
+        passed_over: list[int] = []
         if csv is None:
             assert number is not None
             told = value_of(value) if value is not None else None
-            results = Results([Known(0, running_number(number, trials), {}, told)], [])
+            known = [Known(0, running_number(number, trials), {}, told)]
         else:
             space = kept_in(loaded).space
-            results = read_results(csv, space, trials, value_column=value_column, ignore_extra=ignore_extra)
-        _store(loaded, results.known, space)
-        _confirm(loaded, results, as_json)
+            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra)
+        _store(loaded, known, space)
+        _confirm(loaded, known, passed_over, as_json)
 
 
 def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution]) -> None:
@@ -134,22 +164,21 @@ def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
         params=row.params,
         distributions=space,
         value=row.value,
-        user_attrs={FAILURE: one_line(row.failure)[:500]} if row.failure else None,
+        user_attrs={FAILURE: short_reason(row.failure)} if row.failure else None,
     )
 
 
-def _confirm(study: Study, results: Results, as_json: bool) -> None:
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    best: Any = record(study.best_trial) if finished else None
-    known, left = results.known, results.passed_over
+def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -> None:
+    finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+    best = best_of(study)
     answered = sum(row.number is not None for row in known)
     if left:
         lines = ", ".join(map(str, left[:20])) + (" …" if len(left) > 20 else "")
         say(f"passed over {len(left)} without a result, under way then or failed without a point: line {lines}")
     if as_json:
         counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
-        write_json({**counts, "finished": len(finished), "best": best})
+        write_json({**counts, "finished": finished, "best": record(best) if best else None})
         return
     parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
-    leader = f"; best so far {best['value']:.6g} (trial {best['number']})" if best else ""
-    say(f"{', '.join(parts)}; {len(finished)} finished{leader}")
+    leader = f"; best so far {best.value:.6g} (trial {best.number})" if best else ""
+    say(f"{', '.join(parts)}; {finished} finished{leader}")

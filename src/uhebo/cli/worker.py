@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from uhebo.checks import optional_integer
 from uhebo.cli import options
-from uhebo.cli.objective import Objective, objective_of
+from uhebo.cli.objective import objective_of
 from uhebo.cli.output import say, write_json
 from uhebo.cli.settings import with_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.storage.places import Place, close_storage, load, open_storage, place_of
 from uhebo.storage.retry import Retry
 from uhebo.workers import Job, Options, run
-from uhebo.workers.child import CannotEvaluate
 
 
 def worker(
-    target: Annotated[
-        list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
-    ],
-    storage: Annotated[str, typer.Option("--storage", metavar="STUDY", help="Study file or database URL.")],
+    target: options.Target,
+    storage: options.Storage,
     study: options.StudyName = None,
     trials: Annotated[
         int | None, typer.Option("--trials", help="Trials of the whole study. Default: what it was made with.")
     ] = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")] = None,
+    timeout: options.Timeout = None,
     memory: Annotated[float | None, typer.Option("--memory", help="Megabytes one trial may take.")] = None,
     heartbeat: Annotated[float, typer.Option("--heartbeat", help="Seconds between two signs of life.")] = 10.0,
     grace: Annotated[
@@ -58,25 +56,15 @@ def worker(
       $ uhebo create env:URL --study tune --space space.toml --trials 200
       $ uhebo worker --storage env:URL --study tune train:loss
     """
-    chosen = Options(
-        heartbeat=heartbeat,
-        grace=grace,
-        retries=retries,
-        patience=patience,
-        timeout=timeout,
-        memory=memory,
-        max_failure_rate=max_failure_rate,
-        spool=spool,
-        log=log,
-    )
-    if trials is not None and trials < 1:
-        raise InvalidInputError(f"--trials is {trials}; expected 1 or more")
+    given = locals()
+    chosen = Options(**{each.name: given[each.name] for each in fields(Options)})
+    optional_integer("--trials", trials, 1)
     place = place_of(storage)
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
     with ExitStack() as stack:
-        done = run(lambda retry: _job(stack, place, study, trials, retry), _evaluation(objective), chosen)
+        done = run(lambda retry: _job(stack, place, study, trials, retry), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
@@ -90,19 +78,7 @@ def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, r
     stack.callback(close_storage, storage)
     study = retry.call(lambda: load(storage, place, name), "opening the study")
     kept = retry.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
-    budget = kept.sampler.get("n_trials") if trials is None else trials
+    budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
     return Job(study, kept.space, budget)
-
-
-def _evaluation(objective: Objective) -> Objective:
-    """An objective that cannot be run at all ends the worker; what fails otherwise is a failed trial."""
-
-    def evaluate(number: int, params: Mapping[str, Any]) -> float:
-        try:
-            return objective(number, params)
-        except InvalidInputError as error:
-            raise CannotEvaluate(str(error)) from error
-
-    return evaluate

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from uhebo.checks import number as checked_number
-from uhebo.errors import InvalidInputError, UheboError
+from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError, UheboError
 
 Objective = Callable[[int, Mapping[str, Any]], float]
 END_S = 1.5
@@ -31,14 +31,6 @@ END_S = 1.5
 LOOK_S = 0.5
 """Seconds between looks whether a silent evaluation still lives."""
 MEGABYTE = 1 << 20
-
-
-class EvaluationFailed(UheboError):
-    """This trial has no value; the study goes on."""
-
-
-class CannotEvaluate(UheboError):
-    """No trial can have a value: the program that is to be run cannot be started, say. The worker ends."""
 
 
 class ForkServer:

@@ -16,7 +16,7 @@ from optuna.storages import BaseStorage
 
 from uhebo.api import Direction, check_direction, check_objective, checked_value, make_sampler
 from uhebo.checks import choice, integer
-from uhebo.errors import InvalidInputError
+from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.optuna_.leased_trials import database_of
 from uhebo.optuna_.private import storage_of
@@ -25,7 +25,7 @@ from uhebo.space import as_distributions, storable
 from uhebo.storage.database import one_writer_at_a_time
 from uhebo.storage.places import close_storage, open_storage
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import EvaluationFailed, ForkServer, Objective
+from uhebo.workers.child import ForkServer, Objective
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.shift import Shift
 from uhebo.workers.stop import Stop, Stopped

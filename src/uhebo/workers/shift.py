@@ -13,12 +13,12 @@ from typing import Any
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from uhebo.errors import UheboError
+from uhebo.errors import CannotEvaluate, UheboError
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import LeasedTrials
 from uhebo.optuna_.suggest import running_trial, suggest
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import CannotEvaluate, Objective
+from uhebo.workers.child import Objective
 from uhebo.workers.events import EventLog
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.spool import Spool, Unsent, default_folder
