@@ -38,13 +38,7 @@ def optional_integer(name: str, value: Any, least: int, *, also: str = "") -> in
 
 
 def number(
-    name: str,
-    value: Any,
-    least: float = -math.inf,
-    most: float = math.inf,
-    *,
-    above: float = -math.inf,
-    also: str = "",
+    name: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float = -math.inf, also: str = ""
 ) -> float:
     """A finite number that is at least `least`, more than `above` and at most `most`."""
     value = plain(value)

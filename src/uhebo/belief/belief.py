@@ -19,8 +19,7 @@ from uhebo.belief.fitting import fit_theta
 from uhebo.belief.history import History, Outcome, Slot
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Fit
-from uhebo.estimate.model import Model
+from uhebo.estimate import Fit, Model
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior

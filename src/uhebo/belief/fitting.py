@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import Fit, default_block_size, named_estimator
-from uhebo.estimate.model import Model
+from uhebo.estimate import Fit, Model, default_block_size, named_estimator
 from uhebo.gp.data import Data, Theta
 from uhebo.types import Rng
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import consistent_estimate, default_block_size, pseudo_data, thinned_estimate
-from uhebo.estimate.estimator import Estimator, Failure, Fit
+from uhebo.estimate.estimator import Estimator, Failure, Fit, Model
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 
@@ -42,6 +42,7 @@ __all__ = [
     "Estimator",
     "Failure",
     "Fit",
+    "Model",
     "consistent_estimate",
     "default_block_size",
     "hmc_estimate",

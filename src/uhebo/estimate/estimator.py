@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import Literal
 
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
@@ -22,6 +23,7 @@ from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.types import Rng
 
+NoiseTreatment = Literal["estimated", "none"]
 OPTIONS = ("starts", "tolerance", "block_size")
 """Arguments of an estimator beside those that every one has: fresh starts of its climb, nats it may stop short of the
 maximum, and pairs in a block of a composite likelihood."""
@@ -125,3 +127,27 @@ class Estimator:
         kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
         fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
         return fit if fit.estimator == self.name else replace(fit, estimator=self.name)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a method believes in: how theta is estimated, under which prior and kernel, and from which values."""
+
+    estimator: str = "map"
+    """Name of an estimator (`uhebo.estimate.ESTIMATORS`)."""
+    prior: str | Prior = "paper"
+    kernel: Kernel = MATERN52
+    warped: bool = False
+    """Whether values are warped towards a normal distribution before they are modelled (same order, same best)."""
+    noise: NoiseTreatment = "estimated"
+    """"none": the objective is deterministic, so the best value observed is what there is to improve on."""
+    exact: bool = False
+    """Whether theta is fitted to all data, for every suggestion, however many observations there are."""
+
+    def prior_for(self, dimension: int) -> Prior:
+        """The prior of a space with so many parameters."""
+        return named_prior(self.prior, dimension)
+
+    def by(self, estimator: str) -> Model:
+        """The same model with theta by another estimator: a second opinion."""
+        return replace(self, estimator=estimator)

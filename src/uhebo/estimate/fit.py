@@ -76,7 +76,8 @@ class Climber:
         if self.flat:
             prior = prior.flattened()
         if not len(data):
-            return without_data(self.name, data, kernel, prior)
+            theta = Theta.from_log(moderate_theta(*prior.bounds(data.dimension)))
+            return Fit(self.name, prior.name, data, kernel, (theta,), 0.0, converged=False, fallback=Failure.NO_DATA)
         X, y = self.pairs(data, rng)
         order = rng.permutation(len(y))
         X, y = X[order], y[order]
@@ -171,12 +172,6 @@ def moderate_theta(low: Array, high: Array) -> Array:
     """`MODERATE_THETA` in logarithms, within the box."""
     ell, v, s2 = MODERATE_THETA
     return np.asarray(np.clip(np.log([ell] * (len(low) - 2) + [v, s2]), low, high))
-
-
-def without_data(name: str, data: Data, kernel: Kernel, prior: Prior) -> Fit:
-    """What any estimator says before the first observation."""
-    theta = Theta.from_log(moderate_theta(*prior.bounds(data.dimension)))
-    return Fit(name, prior.name, data, kernel, (theta,), 0.0, converged=False, fallback=Failure.NO_DATA)
 
 
 def curvature(target: LogPosterior, log_theta: Array, points: int) -> Array | None:

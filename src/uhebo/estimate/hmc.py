@@ -8,15 +8,15 @@ half of it the mass matrix is set to the inverse variances seen so far.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Fit
-from uhebo.estimate.fit import log_posterior, map_estimate, without_data
+from uhebo.estimate.fit import log_posterior, map_estimate
 from uhebo.gp.data import Data, Theta
-from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
+from uhebo.gp.kernels import MATERN52, Kernel
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.numerics.bfgs import BatchFunction
 from uhebo.numerics.threads import single_threaded
@@ -58,26 +58,21 @@ def hmc_estimate(
     """`kept` thinned samples of theta after `burn_in` steps; posteriors under each, to average an acquisition over."""
     if burn_in < 0 or kept < 1 or thin < 1:
         raise InvalidInputError(f"burn_in={burn_in}, kept={kept}, thin={thin}: expected burn_in >= 0, kept, thin >= 1")
-    kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
-    if not len(data):
-        return without_data("hmc", data, kernel, prior)
+    prior = named_prior(prior, data.dimension)
     start = map_estimate(data, kernel=kernel, prior=prior, rng=rng, warm=warm)
+    if not len(data):
+        return replace(start, estimator="hmc")
     target = log_posterior(data, kernel, prior)
     low, high = prior.bounds(data.dimension)
     chain = sample_chain(target, start.theta.to_log(), low, high, rng=rng, burn_in=burn_in, draws=kept * thin)
     chosen = slice(thin - 1, None, thin)
-    return Fit(
+    return replace(
+        start,
         estimator="hmc",
-        prior=prior.name,
-        data=data,
-        kernel=kernel,
         thetas=tuple(Theta.from_log(draw) for draw in chain.draws[chosen]),
         log_posterior=float(chain.values[chosen].max()),
-        converged=start.converged,
-        starts=start.starts,
         evaluations=start.evaluations + target.likelihood.evaluations,
         failures=start.failures + target.likelihood.failures,
-        fallback=start.fallback,
         extra={
             "acceptance": chain.acceptance,
             "effective_sample_size": chain.effective_sample_size(),

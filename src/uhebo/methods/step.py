@@ -27,8 +27,7 @@ from uhebo.acquire import (
 from uhebo.belief.belief import Belief
 from uhebo.belief.history import History, Slot
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Failure, Fit
-from uhebo.estimate.model import Model
+from uhebo.estimate import Failure, Fit, Model
 from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip

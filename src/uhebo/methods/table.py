@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Fit
-from uhebo.estimate.model import Model
+from uhebo.estimate import Fit, Model
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 from uhebo.methods.auto import RECIPE, auto
 from uhebo.methods.bandit import Exp3, Pull, replay, scale_reward

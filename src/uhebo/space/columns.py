@@ -10,9 +10,11 @@ may coincide, but whatever row is decoded, the value is one of the space.
 
 from __future__ import annotations
 
+import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -20,9 +22,15 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo.checks import plain
-from uhebo.space.declare import key
-from uhebo.space.stepped import grid_value, spacing
 from uhebo.types import Array
+
+_DECIMALS = decimal.Context(prec=40)
+_NEAREST_FIRST = (0, *(sign * away for away in (*range(1, 16), *(2**i for i in range(4, 21))) for sign in (1, -1)))
+"""Shifts of an index to try."""
+_FINEST, _FINE = 2**24, 2**28
+"""Doubles a step must span: below the first Optuna takes most values for off the grid, above the second none."""
+_PROBES = 256
+_NAN = object()
 
 
 def _numbers(values: Sequence[Any], low: float, high: float) -> Array:
@@ -73,7 +81,7 @@ class Grid:
 
     @cached_property
     def count(self) -> int:
-        return round((self.distribution.high - self.distribution.low) / (self.distribution.step or 1)) + 1
+        return grid_size(self.distribution.low, self.distribution.high, self.distribution.step or 1)
 
     @cached_property
     def logs(self) -> tuple[float, float]:
@@ -106,9 +114,10 @@ class Grid:
 
     def decode(self, unit: float) -> int | float:
         index = int(self.index(np.array(unit)))
-        if isinstance(self.distribution, IntDistribution):
-            return self.distribution.low + index * self.distribution.step
-        return grid_value(self.distribution, index)
+        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step or 1
+        return (
+            low + index * step if isinstance(self.distribution, IntDistribution) else grid_value(low, high, step, index)
+        )
 
 
 @dataclass(frozen=True)
@@ -154,3 +163,62 @@ def column_of(distribution: BaseDistribution) -> Column:
     if distribution.step is None:
         return Continuous(distribution.low, distribution.high, distribution.log)
     return Grid(distribution)
+
+
+def key(choice: Any) -> Any:
+    """What finds a choice in a dict: itself, but NaN, which is not equal to itself, by a stand-in."""
+    return _NAN if isinstance(choice, float) and choice != choice else choice
+
+
+def spacing(low: float, high: float) -> float:
+    """Distance of neighbouring doubles at the larger end of [low, high]."""
+    return math.ulp(max(abs(low), abs(high)))
+
+
+def grid_size(low: float, high: float, step: float) -> int:
+    """How many values there are."""
+    return round((high - low) / step) + 1
+
+
+def is_too_fine(low: float, high: float, step: float) -> bool:
+    """Whether some part of the grid has no doubles that Optuna takes for it."""
+    if math.isinf(high - low):
+        return True
+    doubles = step / spacing(low, high)
+    if low == high or doubles >= _FINE:
+        return False
+    count = grid_size(low, high, step)
+    probes = (count * i // _PROBES for i in range(_PROBES + 1))
+    return doubles < _FINEST or any(_on_grid(low, high, step, index) is None for index in probes)
+
+
+def grid_value(low: float, high: float, step: float, index: int) -> float:
+    """Value with this index of a float with a step: in decimals, as the user wrote them (0.3, not
+    0.30000000000000004), or the nearest that Optuna takes.
+
+    Optuna takes a value for one of its grid when (value - low)/step is within 1e-8 of an integer. With 5 · 10^7 values
+    and more, roundings alone go beyond that for some of them, or for all between two powers of two, and Optuna would
+    replace what it is given there by a random point, silently.
+    """
+    found = _on_grid(low, high, step, index)
+    return _decimal(low, high, step, index) if found is None else found
+
+
+def _on_grid(low: float, high: float, step: float, index: int) -> float | None:
+    last = grid_size(low, high, step) - 1
+    near = (min(max(index + shift, 0), last) for shift in _NEAREST_FIRST)
+    doubles = (x for i in near for x in _doubles(low, high, step, i))
+    positions = ((x, (x - low) / step) for x in doubles if low <= x <= high)
+    return next((x for x, position in positions if abs(position - round(position)) < 1e-8), None)
+
+
+def _doubles(low: float, high: float, step: float, index: int) -> Iterator[float]:
+    """Doubles that stand for the value with this index, the one to be preferred first."""
+    yield _decimal(low, high, step, index)
+    summed = low + index * step
+    yield from (summed, math.nextafter(summed, math.inf), math.nextafter(summed, -math.inf))
+
+
+def _decimal(low: float, high: float, step: float, index: int) -> float:
+    exact = _DECIMALS.fma(Decimal(index), Decimal(str(step)), Decimal(str(low)))
+    return min(max(float(exact), low), high)

@@ -13,10 +13,9 @@ from optuna.storages import InMemoryStorage
 
 from uhebo.checks import integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
-from uhebo.space.stepped import is_too_fine
+from uhebo.space.columns import is_too_fine, key
 
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
-_NAN = object()
 
 
 def Float(low: float, high: float, *, log: bool = False, step: float | None = None) -> FloatDistribution:
@@ -72,7 +71,7 @@ def storable(distributions: dict[str, BaseDistribution], storage: object) -> dic
     return distributions
 
 
-def _as_distribution(name: Any, given: Any) -> BaseDistribution:
+def _as_distribution(name: object, given: object) -> BaseDistribution:
     if not isinstance(name, str) or not name:
         raise InvalidInputError(f"a parameter is named {name!r}, expected a string that is not empty; rename it")
     try:
@@ -80,26 +79,20 @@ def _as_distribution(name: Any, given: Any) -> BaseDistribution:
             return Int(*given) if all(isinstance(bound, Integral) for bound in given) else Float(*given)
         if isinstance(given, list):
             return Categorical(given)
-        if not isinstance(given, BaseDistribution):
+        # Optuna lets through what cannot be modelled: NaN, infinite bounds, equal choices, huge integers.
+        if isinstance(given, FloatDistribution):
+            _checked_float(given.low, given.high, given.log, given.step)
+        elif isinstance(given, IntDistribution):
+            _checked_int(given.low, given.high, given.log, given.step)
+        elif isinstance(given, CategoricalDistribution):
+            _checked_choices(given.choices)
+        else:
             raise InvalidInputError(
                 f"got {given!r}, expected (low, high), a list of choices, Float, Int or Categorical"
             )
-        _check(given)
         return given
     except InvalidInputError as error:
         raise InvalidInputError(f"parameter {name!r}: {error}") from error
-
-
-def _check(distribution: BaseDistribution) -> None:
-    """Refuse what Optuna lets through but cannot be modelled: NaN, infinite bounds, equal choices, huge integers."""
-    if isinstance(distribution, FloatDistribution):
-        _checked_float(distribution.low, distribution.high, distribution.log, distribution.step)
-    elif isinstance(distribution, IntDistribution):
-        _checked_int(distribution.low, distribution.high, distribution.log, distribution.step)
-    elif isinstance(distribution, CategoricalDistribution):
-        _checked_choices(distribution.choices)
-    else:
-        raise InvalidInputError(f"{type(distribution).__name__} is not known here, expected Float, Int or Categorical")
 
 
 def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, float, float | None]:
@@ -156,8 +149,3 @@ def _say_if_adjusted(distribution: FloatDistribution | IntDistribution, high: fl
         low, step = distribution.low, distribution.step
         message = f"step={step} does not divide [{low}, {high}]: high is now {distribution.high}, the last on the grid"
         warnings.warn(message, UheboWarning, stacklevel=3)
-
-
-def key(choice: Any) -> Any:
-    """What finds a choice in a dict: itself, but NaN, which is not equal to itself, by a stand-in."""
-    return _NAN if isinstance(choice, float) and choice != choice else choice

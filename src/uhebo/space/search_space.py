@@ -64,16 +64,21 @@ class SearchSpace:
 
     def encode_many(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """The rows (n, d) of many points; a value that is missing or not of the space is an error that names it."""
+        rows = self._encoded(params)
+        for column, i in np.argwhere(np.isnan(rows.T)):
+            name = self.names[column]
+            found = f"is {params[i][name]!r}" if name in params[i] else "is missing"
+            raise InvalidInputError(
+                f"parameter {name!r} {found} in point {i}, expected a value of {self.distributions[name]}; "
+                "correct it, or leave the point out (SearchSpace.contains tells)"
+            )
+        return rows
+
+    def _encoded(self, params: Sequence[Mapping[str, Any]]) -> Array:
+        """The rows of many points, NaN where a value is missing or not of the space."""
         rows = np.empty((len(params), len(self.columns)))
         for j, (name, column) in enumerate(self.columns.items()):
-            given = [point.get(name, MISSING) for point in params]
-            rows[:, j] = column.encode(given)
-            for i in np.flatnonzero(np.isnan(rows[:, j])):
-                found = "is missing" if given[i] is MISSING else f"is {given[i]!r}"
-                raise InvalidInputError(
-                    f"parameter {name!r} {found} in point {i}, expected a value of {self.distributions[name]}; "
-                    "correct it, or leave the point out (SearchSpace.contains tells)"
-                )
+            rows[:, j] = column.encode([point.get(name, MISSING) for point in params])
         return rows
 
     def contains(self, params: Mapping[str, Any]) -> bool:
@@ -86,9 +91,7 @@ class SearchSpace:
 
     def encode_inside(self, params: Sequence[Mapping[str, Any]]) -> tuple[Array, NDArray[np.bool_]]:
         """The rows of the points that the space contains, and which of all these are, shape (n,)."""
-        rows = np.empty((len(params), len(self.columns)))
-        for j, (name, column) in enumerate(self.columns.items()):
-            rows[:, j] = column.encode([point.get(name, MISSING) for point in params])
+        rows = self._encoded(params)
         inside = np.asarray(~np.isnan(rows).any(axis=1))
         for name, value in self.constants.items():
             inside &= ~np.isnan(Choices((value,)).encode([point.get(name, MISSING) for point in params]))
