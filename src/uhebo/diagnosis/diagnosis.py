@@ -20,9 +20,8 @@ from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
 from uhebo.diagnosis.noise import Noise, measure_noise
 from uhebo.diagnosis.opinions import Hyperparameters, compare_estimators
 from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
-from uhebo.diagnosis.search import Search, review_search
+from uhebo.diagnosis.search import Search, Trials, count_trials, review_search
 from uhebo.diagnosis.sections import Section, sections_of, table_text
-from uhebo.diagnosis.trials import Trials, count_trials
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import say_model
 from uhebo.numerics.threads import single_threaded

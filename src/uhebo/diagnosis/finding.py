@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from uhebo.diagnosis.trials import Trials
+from uhebo.diagnosis.search import Trials
 from uhebo.diagnosis.words import count
 
 Verdict = Literal["trust", "caution", "do not trust"]

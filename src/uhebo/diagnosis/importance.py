@@ -91,7 +91,7 @@ def _posteriors(belief: Belief, rng: Rng) -> list[Posterior]:
     if len(data) > MOST_POINTS:
         return [belief.objective.posterior] * THETAS
     prior = open_noise_prior(data.dimension)
-    chain, _ = theta_chain(belief, rng, prior, BURN_IN, THETAS * STRIDE)
+    chain = theta_chain(belief, rng, prior, BURN_IN, THETAS * STRIDE)
     thetas = [Theta.from_log(draw) for draw in chain.draws[STRIDE - 1 :: STRIDE]]
     return [Posterior.of(data, theta, belief.model.kernel) for theta in thetas]
 

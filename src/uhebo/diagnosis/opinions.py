@@ -57,7 +57,6 @@ class Hyperparameters:
     interval: tuple[float, float]
     acceptance: float | None
     effective_sample_size: float | None
-    hmc_points: int
     prior: str
     kernel: str
     warped: bool
@@ -82,7 +81,7 @@ def compare_estimators(belief: Belief, rng: Rng, hmc: bool) -> tuple[Hyperparame
     fit = belief.objective.fit
     own = np.mean([theta.to_log() for theta in fit.thetas], axis=0)
     others = {name: _opinion(belief, name, rng).theta.to_log() for name in ("map", "consistent")}
-    chain, points = theta_chain(belief, rng, belief.prior) if hmc else (None, len(fit.data))
+    chain = theta_chain(belief, rng, belief.prior) if hmc else None
     bands = None if chain is None else _natural(np.quantile(chain.draws, INTERVAL, axis=0))
     columns = _natural(np.array([own, others["map"], others["consistent"]]))
     estimates = []
@@ -101,7 +100,6 @@ def compare_estimators(belief: Belief, rng: Rng, hmc: bool) -> tuple[Hyperparame
         interval=INTERVAL,
         acceptance=None if chain is None else chain.acceptance,
         effective_sample_size=None if chain is None else chain.effective_sample_size(),
-        hmc_points=points,
         prior=belief.prior.name,
         kernel=belief.model.kernel.name,
         warped=belief.model.warped,
@@ -120,10 +118,8 @@ def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
     return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size)
 
 
-def theta_chain(
-    belief: Belief, rng: Rng, prior: Prior, burn_in: int | None = None, draws: int | None = None
-) -> tuple[Chain, int]:
-    """Draws of log theta given the data of the model, and the number of trials they are based on."""
+def theta_chain(belief: Belief, rng: Rng, prior: Prior, burn_in: int | None = None, draws: int | None = None) -> Chain:
+    """Draws of log theta given the data of the model."""
     data = belief.objective.data
     if len(data) > CHAIN_POINTS:
         data = data.subset(np.sort(rng.choice(len(data), CHAIN_POINTS, replace=False)))
@@ -133,7 +129,7 @@ def theta_chain(
     low, high = prior.bounds(data.dimension)
     target = log_posterior(data, belief.model.kernel, prior)
     start = belief.theta.to_log()
-    return sample_chain(target, start, low, high, rng=rng, burn_in=burn_in, draws=draws), len(data)
+    return sample_chain(target, start, low, high, rng=rng, burn_in=burn_in, draws=draws)
 
 
 def open_noise_prior(dimension: int) -> Prior:

@@ -1,4 +1,4 @@
-"""How the search went, from the tags of the trials: random points, arms, repeats, bounds, numerical trouble."""
+"""What the log says: what became of the trials, random points, arms, repeats, bounds, numerical trouble."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Literal
 
 import numpy as np
 from optuna.study import Study
+from optuna.trial import TrialState
 
 from uhebo.belief import History, Trial
+from uhebo.optuna_.trial_log import infinite_values
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
@@ -20,6 +22,21 @@ SAME = 6
 AT_BOUND = 1e-6
 FEW_VALUES = 10
 """An integer or stepped parameter with at most so many values is at a bound too often to mean anything."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How many trials there are and what became of them."""
+
+    total: int
+    finished: int
+    failed: int
+    """Failed or pruned."""
+    running: int
+    usable: int
+    """Finished, with a finite value, and inside the current ranges: what the model is fitted to."""
+    infinite: int
+    """Of the usable ones, how many have an infinite value, taken as the worst or best finite one."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,20 @@ class Search:
     fallbacks: dict[str, int] = field(default_factory=dict)
     """Rungs of the fit ladder that were taken instead of an ordinary fit, by name."""
     unconverged: int = 0
+
+
+def count_trials(study: Study, usable: int) -> Trials:
+    """What became of the trials of a study of which so many are usable."""
+    trials = study.get_trials(deepcopy=False)
+    states = Counter(trial.state for trial in trials)
+    return Trials(
+        total=len(trials),
+        finished=states[TrialState.COMPLETE],
+        failed=states[TrialState.FAIL] + states[TrialState.PRUNED],
+        running=states[TrialState.RUNNING] + states[TrialState.WAITING],
+        usable=usable,
+        infinite=infinite_values(trials)[0] if usable else 0,
+    )
 
 
 def review_search(study: Study, history: History) -> Search:

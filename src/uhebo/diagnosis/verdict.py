@@ -15,8 +15,7 @@ from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.noise import Noise
 from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
-from uhebo.diagnosis.search import Search
-from uhebo.diagnosis.trials import Trials
+from uhebo.diagnosis.search import Search, Trials
 from uhebo.diagnosis.words import (
     count,
     odds,

@@ -11,8 +11,7 @@ from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.noise import Noise
 from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
-from uhebo.diagnosis.search import Search
-from uhebo.diagnosis.trials import Trials
+from uhebo.diagnosis.search import Search, Trials
 from uhebo.estimate import Failure
 from uhebo.optuna_.believe import StudyModel
 

@@ -12,9 +12,8 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.belief import Belief
+from uhebo.belief import Belief, History
 from uhebo.diagnosis import Diagnosis, diagnose
-from uhebo.methods import History
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
 from uhebo.report import theme
 from uhebo.report.axes import ParameterAxis
