@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo import Categorical, Float, Int, UHESampler
-from uhebo.acquire import Explored, maximise, maximise_sample, surface, with_pending
-from uhebo.acquire.maximise import ENUMERATED
+from uhebo.acquire.functions import surface
+from uhebo.acquire.maximise import ENUMERATED, Explored, maximise, maximise_sample
+from uhebo.acquire.pending import with_pending
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, Data, Theta, named_prior

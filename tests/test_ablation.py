@@ -11,7 +11,7 @@ import optuna
 import pytest
 
 from uhebo import UHESampler
-from uhebo.acquire import surface
+from uhebo.acquire.functions import surface
 from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE, auto
 from uhebo_experiments.benchmarks.ablation import (

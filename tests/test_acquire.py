@@ -12,22 +12,19 @@ from scipy.stats import norm
 
 from tests.conftest import require
 from uhebo import Categorical, Float, Int
-from uhebo.acquire import (
-    ACQUISITIONS,
+from uhebo.acquire.functions import ACQUISITIONS, Scalar, log_ei, log_h, log_pi, surface, ucb
+from uhebo.acquire.maximise import (
+    ENUMERATED,
     Explored,
-    Pending,
+    all_points,
     distance_to_nearest,
     first_free,
     line_points,
     maximise,
     maximise_sample,
     random_point,
-    surface,
-    with_pending,
 )
-from uhebo.acquire.candidates import all_points
-from uhebo.acquire.functions import Scalar, log_ei, log_h, log_pi, ucb
-from uhebo.acquire.maximise import ENUMERATED
+from uhebo.acquire.pending import Pending, with_pending
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Data, Domain, Posterior, Theta
 from uhebo.numerics.threads import single_threaded

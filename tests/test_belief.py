@@ -28,7 +28,7 @@ from uhebo.belief.belief import mixture_quantile, mixture_scores
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Data, Posterior, Theta
-from uhebo.gp.paths import sample_paths
+from uhebo.gp.posterior import sample_paths
 from uhebo.methods import Method, Model, Proposal, Step
 from uhebo.optuna_.believe import believe, model_of
 from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE

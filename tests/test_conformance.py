@@ -21,7 +21,7 @@ from optuna.trial import TrialState
 
 import uhebo
 from uhebo import METHODS, Categorical, Float, Int, UHESampler
-from uhebo.acquire import ACQUISITIONS
+from uhebo.acquire.functions import ACQUISITIONS
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, PRIORS

@@ -18,7 +18,7 @@ from uhebo.belief import Belief
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.gp import Posterior, Theta
 from uhebo.gp.data import Domain
-from uhebo.gp.paths import Paths, sample_paths
+from uhebo.gp.posterior import Paths, sample_paths
 from uhebo.types import Array, Rng
 
 LOG2_POINTS = 9

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo import checks
-from uhebo.acquire import around
+from uhebo.acquire.maximise import around
 from uhebo.belief import Belief, Units
 from uhebo.errors import NumericalError
 from uhebo.gp import Posterior, Theta

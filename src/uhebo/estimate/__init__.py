@@ -9,16 +9,7 @@ from uhebo.estimate.estimator import Estimator, Failure, Fit, Model
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 
-ESTIMATORS: dict[str, Estimator] = {
-    estimator.name: estimator
-    for estimator in (
-        Estimator.of("mle", mle_estimate),
-        Estimator.of("map", map_estimate),
-        Estimator.of("consistent", consistent_estimate),
-        Estimator.of("thinned", thinned_estimate),
-        Estimator.of("hmc", hmc_estimate),
-    )
-}
+ESTIMATORS: dict[str, Estimator] = {}
 """Name -> estimator. The two shrinking methods start from `map` and are scalings of it."""
 
 
@@ -36,6 +27,12 @@ def named_estimator(name: str) -> Estimator:
     """The estimator of that name, or a typed error."""
     return ESTIMATORS[choice("estimator", name, ESTIMATORS, also=", or uhebo.estimate.register yours")]
 
+
+register("mle", mle_estimate)
+register("map", map_estimate)
+register("consistent", consistent_estimate)
+register("thinned", thinned_estimate)
+register("hmc", hmc_estimate)
 
 __all__ = [
     "ESTIMATORS",

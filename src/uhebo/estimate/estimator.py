@@ -1,11 +1,4 @@
-"""What an estimator is, what it returns, and what it says when it could not do its work.
-
-An estimator is a plain function
-
-    run(data, *, kernel, prior, rng, warm=None) -> Fit
-
-which may take `starts`, `tolerance` and `block_size` too; `Estimator` is that function with its name and abilities.
-"""
+"""What an estimator is, what it returns, what it says when it could not do its work, and the `Model` it belongs to."""
 
 from __future__ import annotations
 
@@ -90,11 +83,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Estimator:
-    """A way from data to theta: its name, the function, and which of `OPTIONS` that takes."""
+    """A way from data to theta: a name and a plain function `run(data, *, kernel, prior, rng, warm) -> Fit`."""
 
     name: str
     run: Callable[..., Fit]
     takes: frozenset[str] = frozenset()
+    """Which of `OPTIONS` the function has as arguments too."""
 
     @classmethod
     def of(cls, name: str, run: Callable[..., Fit]) -> Estimator:

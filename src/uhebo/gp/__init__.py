@@ -1,7 +1,7 @@
 """Gaussian-process regression: kernels, priors, likelihood with gradient, posterior."""
 
 from uhebo.gp.data import Data, Domain, Theta
-from uhebo.gp.kernels import KERNELS, Kernel, named_kernel
+from uhebo.gp.kernels import KERNELS, Kernel
 from uhebo.gp.likelihood import LogMarginalLikelihood, LogPosterior
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import PRIORS, Prior, named_prior
@@ -17,6 +17,5 @@ __all__ = [
     "Posterior",
     "Prior",
     "Theta",
-    "named_kernel",
     "named_prior",
 ]

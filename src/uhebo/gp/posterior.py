@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +11,16 @@ import numpy as np
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data, Domain, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
-from uhebo.numerics.linalg import inverse_diagonal, safe_cholesky, solve_lower, solve_upper
+from uhebo.numerics.linalg import inverse_diagonal, safe_cholesky, solve
 from uhebo.types import Array, Rng
 
 PIECE = 500_000
 """Entries of a cross-covariance matrix computed at a time by `mean`: a few megabytes, which stay in the cache."""
+FEATURES = 512
+"""Number F of random Fourier features of a sampled function."""
+
+Paths = Callable[[Array], Array]
+"""Rows (m, d) -> values of each function there, (count, m)."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,8 @@ class Posterior:
         covariance = _prior(kernel, theta, data.domain, data.X, data.X)
         covariance.flat[:: len(data) + 1] += theta.s2
         factor, jitter = safe_cholesky(covariance)
-        whitened = solve_lower(factor, data.y)
-        return cls(data, theta, kernel, factor, whitened, solve_upper(factor, whitened), jitter)
+        whitened = solve(factor, data.y)
+        return cls(data, theta, kernel, factor, whitened, solve(factor, whitened, transposed=True), jitter)
 
     def cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
@@ -51,7 +57,7 @@ class Posterior:
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and latent variance at each row of X; the variance is clamped at 0."""
         cross = self.cross(X)
-        half = solve_lower(self.factor, cross)
+        half = solve(self.factor, cross)
         variance = self.theta.v - np.einsum("ij,ij->j", half, half)
         return self.alpha @ cross, np.maximum(variance, 0.0)
 
@@ -65,8 +71,8 @@ class Posterior:
         theta, domain = self.theta, self.data.domain
         values, slopes = self.kernel.value_and_slope(squared_distance(X, self.data.X, theta.ell, domain))
         cross = theta.v * values
-        half = solve_lower(self.factor, cross.T)
-        solved = solve_upper(self.factor, half)
+        half = solve(self.factor, cross.T)
+        solved = solve(self.factor, half, transposed=True)
         variance = theta.v - np.einsum("ij,ij->j", half, half)
         slopes *= 2.0 * theta.v
         # ∂k(x, X_j)/∂x = 2 v slope (x - X_j)/ell², summed over j with weights α_j, and -2 (K⁻¹k)_j for the variance.
@@ -82,7 +88,7 @@ class Posterior:
 
     def covariance(self, X: Array) -> Array:
         """Joint latent posterior covariance of the rows of X."""
-        half = solve_lower(self.factor, self.cross(X))
+        half = solve(self.factor, self.cross(X))
         return np.asarray(_prior(self.kernel, self.theta, self.data.domain, X, X) - half.T @ half)
 
     def sample(self, X: Array, rng: Rng, count: int = 1) -> Array:
@@ -115,15 +121,15 @@ class Posterior:
         block = self.covariance(X)
         block.flat[:: count + 1] += self.theta.s2 + self.jitter
         corner, extra = safe_cholesky(block, scale=self.theta.v + self.theta.s2)
-        below = solve_lower(self.factor, self.cross(X))
+        below = solve(self.factor, self.cross(X))
         factor = np.zeros((old + count, old + count))
         factor[:old, :old] = self.factor
         factor[old:, :old] = below.T
         factor[old:, old:] = corner
-        added = solve_lower(corner, y - below.T @ self.whitened)
+        added = solve(corner, y - below.T @ self.whitened)
         whitened = np.concatenate([self.whitened, added])
         data = replace(self.data, X=np.concatenate([self.data.X, X]), y=np.concatenate([self.data.y, y]))
-        alpha = solve_upper(factor, whitened)
+        alpha = solve(factor, whitened, transposed=True)
         return Posterior(data, self.theta, self.kernel, factor, whitened, alpha, max(self.jitter, extra))
 
 
@@ -132,3 +138,52 @@ def _prior(kernel: Kernel, theta: Theta, domain: Domain, a: Array, b: Array) -> 
     covariance = kernel.value(squared_distance(a, b, theta.ell, domain))
     covariance *= theta.v
     return covariance
+
+
+def sample_paths(posterior: Posterior, rng: Rng, count: int) -> Paths:
+    """`count` whole functions of the posterior, in standardised units and without noise.
+
+    A prior function by random Fourier features (Rahimi & Recht 2007), corrected by what the data say (Matheron's rule;
+    Wilson et al. 2020, "Efficiently sampling functions from Gaussian process posteriors"):
+
+        f(x) = φ(x)ᵀw + k(x, X) (K + s2 I)⁻¹ (y - φ(X)ᵀw - ε),   w ~ N(0, I),  ε ~ N(0, s2 I)
+        φ_j(x) = √(2v/F) cos(ω_jᵀ x + b_j)
+
+    ω is Student-t with 2ν degrees of freedom over ell for a Matérn kernel of smoothness ν, normal for the squared
+    exponential. A categorical column is one-hot with entries 1/√2: two categories differ by 1, as in the kernel.
+    """
+    theta, data = posterior.theta, posterior.data
+    features = _features(posterior, rng)
+    weights = rng.standard_normal((FEATURES, count))
+    noise = math.sqrt(theta.s2) * rng.standard_normal((len(data), count))
+    misfit = data.y[:, None] - features(data.X) @ weights - noise
+    correction = solve(posterior.factor, solve(posterior.factor, misfit), transposed=True)
+
+    def paths(rows: Array) -> Array:
+        return np.asarray((features(rows) @ weights + posterior.cross(rows).T @ correction).T)
+
+    return paths
+
+
+def _features(posterior: Posterior, rng: Rng) -> Callable[[Array], Array]:
+    """φ: rows (m, d) -> (m, FEATURES)."""
+    theta, domain = posterior.theta, posterior.data.domain
+    width = sum(categories or 1 for categories in domain.categories)
+    frequencies = rng.standard_normal((width, FEATURES))
+    smoothness = posterior.kernel.smoothness
+    if math.isfinite(smoothness):
+        frequencies /= np.sqrt(rng.chisquare(2.0 * smoothness, FEATURES) / (2.0 * smoothness))
+    phases = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
+    amplitude = math.sqrt(2.0 * theta.v / FEATURES)
+    return lambda rows: amplitude * np.cos(_embedded(rows, theta.ell, domain) @ frequencies + phases)
+
+
+def _embedded(rows: Array, ell: Array, domain: Domain) -> Array:
+    """Points in scaled units, where the Euclidean distance is that of the kernel."""
+    columns = []
+    for j, categories in enumerate(domain.categories):
+        if categories:
+            columns.append((rows[:, j, None] == np.arange(categories)) / (math.sqrt(2.0) * ell[j]))
+        else:
+            columns.append(rows[:, j, None] / ell[j])
+    return np.concatenate(columns, axis=1)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo.acquire import Explored, distance_to_nearest, first_free, is_free, line_points
+from uhebo.acquire.maximise import Explored, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate import Model
 from uhebo.gp import Posterior
 from uhebo.methods.step import Proposal, Step, fit_record

@@ -14,16 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from uhebo.acquire import (
-    AGAINST_THE_BEST,
-    Explored,
-    Pending,
-    Surface,
-    maximise,
-    maximise_sample,
-    random_point,
-    surface,
-)
+from uhebo.acquire.functions import AGAINST_THE_BEST, Surface, surface
+from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_point
+from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief
 from uhebo.belief.history import History, Slot
 from uhebo.errors import InvalidInputError

@@ -66,7 +66,21 @@ def minimise(
     rounds = 1
     result = Minima(x.copy(), value.copy(), np.zeros(len(x), dtype=bool), rounds)
     # The state holds the rows still running and nothing else; `row` says which of the starts each of them is.
-    state = _Rows.start(x, value, gradient, first_step if hessian is None else max_step, hessian)
+    rows, p = x.shape
+    state = _Rows(
+        row=np.arange(rows),
+        x=x,
+        value=value,
+        gradient=gradient,
+        hessian=np.repeat(np.eye(p)[None], rows, axis=0) if hessian is None else hessian.copy(),
+        step=np.zeros_like(x),
+        slope=np.zeros(rows),
+        length=np.ones(rows),
+        limit=np.full(rows, first_step if hessian is None else max_step),
+        fresh=np.full(rows, hessian is None),
+        slow=np.zeros(rows, dtype=np.int64),
+        trailing=np.zeros(rows, dtype=np.int64),
+    )
     stationary = state.search_direction(low, high, gradient_tolerance)
     result.converged[stationary & ~failed] = True
     state = state.without(stationary, result)
@@ -120,24 +134,6 @@ class _Rows:
     """Successive steps that improved almost nothing."""
     trailing: NDArray[np.int64]
     """The same by the looser measure of a race."""
-
-    @classmethod
-    def start(cls, x: Array, value: Array, gradient: Array, first_step: float, hessian: Array | None) -> _Rows:
-        rows, p = x.shape
-        return cls(
-            row=np.arange(rows),
-            x=x,
-            value=value,
-            gradient=gradient,
-            hessian=np.repeat(np.eye(p)[None], rows, axis=0) if hessian is None else hessian.copy(),
-            step=np.zeros_like(x),
-            slope=np.zeros(rows),
-            length=np.ones(rows),
-            limit=np.full(rows, first_step),
-            fresh=np.full(rows, hessian is None),
-            slow=np.zeros(rows, dtype=np.int64),
-            trailing=np.zeros(rows, dtype=np.int64),
-        )
 
     def without(self, leaving: NDArray[np.bool_], result: Minima) -> _Rows:
         """Write the rows that leave to `result` and keep the others."""

@@ -40,20 +40,11 @@ def safe_cholesky(matrix: Array, scale: float | None = None) -> tuple[Array, flo
     )
 
 
-def solve_lower(factor: Array, right: Array) -> Array:
-    """L⁻¹ right for a C-ordered lower factor L; `right` is (n,) or (n, m)."""
-    return _solve_triangular(factor, right, transposed=1)
-
-
-def solve_upper(factor: Array, right: Array) -> Array:
-    """L⁻ᵀ right for a C-ordered lower factor L."""
-    return _solve_triangular(factor, right, transposed=0)
-
-
-def _solve_triangular(factor: Array, right: Array, transposed: int) -> Array:
+def solve(factor: Array, right: Array, *, transposed: bool = False) -> Array:
+    """L⁻¹ right, or L⁻ᵀ right, for a C-ordered lower factor L; `right` is (n,) or (n, m)."""
     if not right.size:
         return right.copy()
-    solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=transposed)
+    solution: Array = blas.dtrsm(1.0, factor.T, right, lower=0, trans_a=not transposed)
     return solution.reshape(right.shape)
 
 

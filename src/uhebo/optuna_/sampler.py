@@ -30,7 +30,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from uhebo.acquire import check_acquisition
+from uhebo.acquire.functions import check_acquisition
 from uhebo.checks import integer, optional_integer
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Prior, named_prior

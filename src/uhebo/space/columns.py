@@ -115,9 +115,9 @@ class Grid:
     def decode(self, unit: float) -> int | float:
         index = int(self.index(np.array(unit)))
         low, high, step = self.distribution.low, self.distribution.high, self.distribution.step or 1
-        return (
-            low + index * step if isinstance(self.distribution, IntDistribution) else grid_value(low, high, step, index)
-        )
+        if isinstance(self.distribution, IntDistribution):
+            return low + index * step
+        return grid_value(low, high, step, index)
 
 
 @dataclass(frozen=True)

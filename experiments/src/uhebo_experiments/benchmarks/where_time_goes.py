@@ -23,7 +23,7 @@ import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 from uhebo import UHESampler
-from uhebo.acquire import maximise
+from uhebo.acquire.maximise import maximise
 from uhebo.gp import Posterior
 from uhebo.methods import Step
 from uhebo.numerics.threads import single_threaded
