@@ -81,6 +81,13 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 @pytest.fixture
+def rough_importances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the intervals of importances are not the point: most of the time of a small diagnosis."""
+    for name, value in {"THETAS": 2, "BURN_IN": 5, "LOG2_POINTS": 6}.items():
+        monkeypatch.setattr(f"uhebo.diagnosis.importance.{name}", value)
+
+
+@pytest.fixture
 def records_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Experiments may be read and not run."""
 

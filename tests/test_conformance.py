@@ -178,7 +178,7 @@ def test_both_directions_find_their_end(direction: Direction) -> None:
 @pytest.mark.usefixtures("short_chains")
 def test_row_21_no_repeats_before_a_deterministic_space_is_exhausted(method: str) -> None:
     problem = PROBLEMS["categories"]
-    study = run(problem, method=method, deterministic=True)
+    study = run(problem, 27, method=method, deterministic=True)
     points = [tuple(trial.params.items()) for trial in study.trials]
     assert len(set(points[:24])) == 24
     assert all(point in points[:24] for point in points[24:])

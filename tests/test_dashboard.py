@@ -31,6 +31,7 @@ from uhebo.report.dashboard import NOTE_HEADING, annotate, is_loopback
 from uhebo.storage.places import open_storage
 
 dashboard_module = require("optuna_dashboard", "pip install 'uhebo[dashboard]'")
+pytestmark = pytest.mark.usefixtures("rough_importances")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 EVIL = "<img src=x onerror='window.hacked=1'>[x](javascript:alert(1))"

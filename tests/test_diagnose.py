@@ -26,7 +26,7 @@ from uhebo.gp import Data, Posterior, Theta
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
-SEEDS = range(6)
+SEEDS = range(3)
 NAMES = "abcdefgh"
 PLAIN = UHESampler(method="map", prior="dim-scaled", seed=0)
 """A model whose values are not warped, so that other libraries can be asked for the same figures."""

@@ -292,6 +292,7 @@ def study_with_tags(tags: Any, sampler: UHESampler) -> Study:
     return study
 
 
+@pytest.mark.usefixtures("rough_importances")
 @pytest.mark.parametrize("tags", BAD_TAGS, ids=lambda tags: str(tags)[:60])
 def test_damaged_tags_are_dropped_and_said_once(tags: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "uhebo"):

@@ -12,7 +12,7 @@ import numpy as np
 import uhebo
 from uhebo.types import Array
 
-BUDGETS = (20, 40, 80)
+BUDGETS = (25, 50, 100)
 INITIAL = 6
 SEEDS = range(4)
 ELL = np.array([0.5, 0.7])

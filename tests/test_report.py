@@ -39,6 +39,7 @@ from uhebo.report.text import clean, in_csv, in_figure, in_markdown
 from uhebo.report.view import StudyView, role_of
 
 require("plotly", "pip install 'uhebo[plot]'")
+pytestmark = pytest.mark.usefixtures("rough_importances")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
