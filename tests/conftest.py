@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, settings
 from tests import migrations
 from tests.postgres import HOW, NoServer, Server, server
 from tests.shell import Shell
+from tests.strategies import SHORT_HMC
+from uhebo.estimate import ESTIMATORS
 
 # No deadline: these machines are noisy and no test asserts a time. Derandomised: a failure seen once is seen again.
 settings.register_profile("uhebo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -78,6 +80,12 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("UHEBO_DEBUG", raising=False)
     return Shell(tmp_path, capsys)
+
+
+@pytest.fixture
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HMC with chains of a few steps, where their length is not the point."""
+    monkeypatch.setitem(ESTIMATORS, "hmc", SHORT_HMC)
 
 
 @pytest.fixture

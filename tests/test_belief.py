@@ -95,6 +95,7 @@ def check_one_belief(study: optuna.Study, space: dict[str, BaseDistribution] = U
     return belief
 
 
+@pytest.mark.usefixtures("short_chains", "rough_importances")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("method", ["auto", "uhe", "hmc"])
 def test_sampler_diagnosis_report_and_result_hold_one_theta(kernel: str, method: str) -> None:

@@ -10,7 +10,6 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import optuna
@@ -23,7 +22,6 @@ import uhebo
 from uhebo import METHODS, Categorical, Float, Int, UHESampler
 from uhebo.acquire.functions import ACQUISITIONS
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.gp import KERNELS, PRIORS
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.trial_log import ATTRIBUTE, ATTRIBUTE_LIMIT
@@ -86,11 +84,6 @@ PROBLEMS = {
         conditional_value,
     ),
 }
-
-
-@pytest.fixture
-def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ESTIMATORS, "hmc", Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2)))
 
 
 def run(problem: Problem, n_trials: int = TRIALS, direction: Direction = "minimize", **options: Any) -> Study:

@@ -20,9 +20,10 @@ import pytest
 from optuna.study import Study
 from optuna.trial import TrialState
 
+from tests.strategies import SHORT_HMC
 from tests.worker_control import FORKS
 from uhebo import METHODS, UHESampler
-from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
+from uhebo.estimate import ESTIMATORS
 from uhebo.methods import Settings, Step, pair_bandit
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
 from uhebo.space import SearchSpace
@@ -30,14 +31,6 @@ from uhebo.space import SearchSpace
 TRIALS, INITIAL, SEED = 40, 5, 11
 OWN_METHODS = tuple(METHODS)
 Objective = Callable[[optuna.Trial], float]
-
-
-@pytest.fixture
-def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ESTIMATORS, "hmc", short_hmc)
-
-
-short_hmc = Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2))
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -60,7 +53,7 @@ def in_memory(method: str, n_trials: int, seed: int = SEED) -> list[dict[str, An
 def work(storage: str, methods: Sequence[str], n_trials: int) -> None:
     """In a process of its own: go on with the study of each method."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    ESTIMATORS["hmc"] = short_hmc
+    ESTIMATORS["hmc"] = SHORT_HMC
     for method in methods:
         study = optuna.create_study(
             storage=storage, study_name=method, sampler=sampler(method), load_if_exists=True, direction="minimize"

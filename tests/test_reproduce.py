@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from tests.browser import chromium
+from tests.strategies import SHORT_HMC
 from uhebo.cli.app import app
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
+from uhebo.estimate import ESTIMATORS
 from uhebo.types import Array
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.paired import compare
@@ -160,7 +160,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, data_sets: Path) -> Reproduct
     )
     patch = pytest.MonkeyPatch()
     patch.setenv("UHEBO_DATA", str(data_sets))
-    patch.setitem(ESTIMATORS, "hmc", Estimator.of("hmc", partial(hmc_estimate, burn_in=20, kept=3, thin=2)))
+    patch.setitem(ESTIMATORS, "hmc", SHORT_HMC)
     reproduction = Reproduction(tmp_path_factory.mktemp("paper"), scale, jobs=1, progress=False)
     write_summary(reproduction, {name: reproduction.draw(name) for name in TARGETS[:7]}, "uhebo reproduce all")
     patch.undo()
