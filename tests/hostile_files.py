@@ -17,9 +17,9 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from uhebo import UHESampler
+from uhebo.cli.files import read_results
 from uhebo.cli.objective import last_number
 from uhebo.cli.records import parsed
-from uhebo.cli.results_file import read_results
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE
 from uhebo.cli.settings import keep, with_sampler
 from uhebo.cli.space_file import Kept, declared, parse_param

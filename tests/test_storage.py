@@ -19,8 +19,8 @@ import uhebo
 from tests.postgres import Server
 from tests.shell import Shell
 from uhebo.errors import InvalidInputError
-from uhebo.storage.database import open_database
-from uhebo.storage.places import close_storage, open_storage, place_of
+from uhebo.storage.database import close_storage, open_database
+from uhebo.storage.places import open_storage, place_of
 from uhebo.storage.retry import is_transient
 
 SOURCE = Path(uhebo.__file__).parent

@@ -1,7 +1,6 @@
 """The shell: `uhebo create`, `suggest`, `tell`, `optimize`, `diagnose`, `report`, …
 
-Exit codes: 0 done; 1 an error, said in one line on standard error; 2 wrong usage; 130 Ctrl-C; 143 terminated.
-Only messages go to standard error, only results to standard output. `UHEBO_DEBUG=1` shows where an error came from.
+Messages go to standard error, results alone to standard output; `app.EPILOG` has the exit codes.
 """
 
 from __future__ import annotations

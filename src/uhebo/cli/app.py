@@ -24,7 +24,7 @@ COMMANDS = {
     "history": ("look", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
     "optimize": ("optimise", "Optimise a Python function or a program. Run it again to go on where it ended."),
-    "worker": ("worker", "Work on a study together with other workers; start as many as you like."),
+    "worker": ("optimise", "Work on a study together with other workers; start as many as you like."),
     "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),
     "report": ("look", "Write a report: one HTML file that opens anywhere, without a network."),
     "dashboard": ("look", "Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it."),

@@ -1,19 +1,42 @@
-"""Files of the user's, read with a limit: nothing that is given can fill the memory or hang the program."""
+"""Files of the user's, read with a limit: nothing that is given can fill the memory or hang the program.
+
+A CSV of results is checked as a whole before any of it is stored. Its columns: the parameters and `value`; or `number`
+(of a suggested trial) and `value`, with or without the parameters. A row without a number is an experiment of the
+user's own. The value `failed` marks an experiment that gave none.
+
+A table that begins with number,state,value is the history of another study, as `uhebo history --csv` prints it. Its
+numbers say nothing here: every row is an experiment of its own, and one that was still under way is passed over.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, record, texts, whole
 from uhebo.errors import InvalidInputError
+from uhebo.space import SearchSpace
+from uhebo.storage.explain import listed
 
 MAX_BYTES = 10_000_000
 MAX_ROWS = 100_000
 WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+NEAR = 1e-3
+"""Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
+FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
+"""States of a history's rows that have no value."""
+Space = Mapping[str, BaseDistribution]
+Trials = Mapping[int, FrozenTrial]
 
 
 def read_text(path: str) -> str:
@@ -72,3 +95,174 @@ def read_table(path: str, words: Mapping[str, Collection[str]]) -> tuple[list[st
     used = [name for at, name in enumerate(header) if name or any(row[at].strip() for row in rows.values())]
     cells = {line: {name: cell(row[at].strip(), name) for at, name in enumerate(header)} for line, row in rows.items()}
     return used, cells
+
+
+@dataclass(frozen=True)
+class Known:
+    """One row: the answer to trial `number`, or (without one) an experiment at `params`; no value means failed."""
+
+    line: int
+    number: int | None
+    params: dict[str, Any]
+    value: float | None
+    failure: str = ""
+    """Why it failed, where the file says so."""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.number is None else f"trial {self.number}"
+        return f"{where}: {'failed' if self.value is None else repr(self.value)}"
+
+
+def read_results(
+    path: str, space: Space, trials: Trials, value_column: str = "value", ignore_extra: bool = False
+) -> tuple[list[Known], list[int]]:
+    """Every row of the file, and the lines of a history that say nothing: under way then, or failed without a point.
+
+    The first thing that is wrong is an error with file, line and column.
+    """
+    words = {name: texts(d) for name, d in space.items() if isinstance(d, CategoricalDistribution)}
+    header, rows = read_table(path, words)
+    history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space and value_column == "value"
+    _check_columns(path, header, space, value_column, ignore_extra, history)
+    known: list[Known] = []
+    passed_over: list[int] = []
+    answered: dict[int, int] = {}
+    for line, cells in rows.items():
+        try:
+            entry = _entry(line, cells, space, trials, value_column, history)
+            if entry is None:
+                passed_over.append(line)
+                continue
+            if entry.number is not None and answered.setdefault(entry.number, line) != line:
+                raise InvalidInputError(f"trial {entry.number} is in line {answered[entry.number]} already; keep one")
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path}, line {line}: {error}; nothing was stored") from error
+        known.append(entry)
+    if not known:
+        what = "no row with a result" if passed_over else "a header and no rows"
+        raise InvalidInputError(f"{path} has {what}; add one line per result")
+    if history:
+        _check_other_study(path, known, space, trials)
+    return known, passed_over
+
+
+def _check_columns(
+    path: str, header: Sequence[str], space: Space, value_column: str, ignore_extra: bool, history: bool
+) -> None:
+    twice = [name for name in header if name and header.count(name) > 1]
+    if twice:
+        raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
+    known = {"number", value_column, *space, *(("state", "failure") if history else ())}
+    extra = [name for name in header if name not in known]
+    if extra and not ignore_extra:
+        wanted = ", ".join([*space, value_column, "and if you like number"])
+        what = f"unknown column {extra[0]!r}" if extra[0] else "a column without a name has cells"
+        raise InvalidInputError(f"{path}: {what}; expected {wanted}; or give --ignore-extra")
+    answers = "number" in header and not history
+    needed = [] if answers else [name for name, d in space.items() if not d.single()]
+    missing = [name for name in [value_column, *needed] if name not in header]
+    if missing:
+        hint = " (--value-column names another)" if missing[0] == value_column else ""
+        raise InvalidInputError(f"{path}: column {missing[0]!r} is missing{hint}; it has {', '.join(header)}")
+
+
+def _entry(
+    line: int, cells: Mapping[str, str], space: Space, trials: Trials, value_column: str, history: bool
+) -> Known | None:
+    """One row; None if it says nothing. In a history, a value that was filled in or corrected wins over the state."""
+    text, number = cells[value_column], None
+    if history:
+        state = cells["state"].lower()
+        if state not in STATES.values():
+            raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(STATES.values())}")
+        pointless = any(not cells[name] for name, distribution in space.items() if not distribution.single())
+        if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
+            return None
+        if not text and state in FAILED:
+            text = "failed"
+    elif cells.get("number"):
+        number = running_number(cells["number"], trials)
+    value = None if text.lower() == "failed" else value_of(text, value_column)
+    params = _params(cells, space, complete=number is None)
+    if number is not None:
+        _check_same_point(number, params, trials[number])
+    failed_here = history and value is None and "failure" not in space
+    return Known(line, number, params, value, cells.get("failure", "") if failed_here else "")
+
+
+def _check_other_study(path: str, known: Sequence[Known], space: Space, trials: Trials) -> None:
+    """The history of this very study, or the same one again, would double every experiment in it."""
+    finished = [record(trial) for trial in trials.values() if trial.state.is_finished()]
+    here = {(row["value"], *map(row["params"].get, space)) for row in finished}
+    doubled = sum((row.value, *map(row.params.get, space)) in here for row in known)
+    if 2 * doubled > len(known):
+        raise InvalidInputError(
+            f"{path}: {doubled} of {len(known)} experiments are in this study already, with the same outcome; tell a "
+            "history to a new study (uhebo create), or drop its columns number and state; nothing was stored"
+        )
+
+
+def _params(cells: Mapping[str, str], space: Space, *, complete: bool) -> dict[str, Any]:
+    """The point of a row; if `complete`, no parameter may be left out."""
+    params = {}
+    for name, distribution in space.items():
+        if cells.get(name):
+            value = params[name] = parsed(name, cells[name], distribution)
+            if not SearchSpace.of({name: distribution}).contains({name: value}):
+                raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
+        elif complete:
+            if not distribution.single():
+                raise InvalidInputError(f"{name} is empty, expected {expected(distribution)}")
+            params[name] = SearchSpace.of({name: distribution}).constants[name]
+    return params
+
+
+def running_number(text: str, trials: Trials) -> int:
+    """The number of a trial that waits for its value."""
+    try:
+        number = whole(text)
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3") from None
+    if number not in trials:
+        waiting = [n for n, trial in trials.items() if trial.state == TrialState.RUNNING]
+        hint = f"waiting for a value: {listed(waiting)}" if waiting else "none waits for a value"
+        raise InvalidInputError(f"there is no trial {number}; {hint}")
+    trial = trials[number]
+    if trial.state == TrialState.WAITING:
+        raise InvalidInputError(f"trial {number} is in the queue and nobody's yet; take it with uhebo suggest")
+    if trial.state != TrialState.RUNNING:
+        value = f" with value {trial.value!r}" if trial.state == TrialState.COMPLETE else ""
+        raise InvalidInputError(
+            f"trial {number} is {STATES[trial.state]} already{value}; a trial is told once (a repeated measurement "
+            "goes into a CSV as a row without number)"
+        )
+    return number
+
+
+def value_of(text: str, name: str = "value") -> float:
+    """A number; infinite ones are allowed (they count as the worst or best seen), NaN is not."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        what = "empty" if not text.strip() else repr(text)
+        raise InvalidInputError(
+            f"{name} is {what}, expected a number{pointed(text)}; for a trial that failed, say so"
+        ) from error
+    if math.isnan(value):
+        raise InvalidInputError(f"{name} is {text!r}, which is not a number; for a trial that failed, say so")
+    return value
+
+
+def _check_same_point(number: int, params: Mapping[str, Any], trial: FrozenTrial) -> None:
+    """Where parameters come with a number, they must be those that were suggested, rounding apart."""
+    for name, value in params.items():
+        suggested, distribution = trial.params.get(name, value), trial.distributions.get(name)
+        same = suggested == value
+        if not same and isinstance(distribution, FloatDistribution) and not distribution.single():
+            there, here = SearchSpace.of({name: distribution}).encode_many([{name: suggested}, {name: value}])
+            same = abs(there[0] - here[0]) <= NEAR
+        if not same:
+            raise InvalidInputError(
+                f"{name} is {value!r}, but trial {number} was suggested with {suggested!r}; correct it, or leave "
+                "number empty if the experiment was made at this point"
+            )

@@ -12,7 +12,7 @@ import typer
 from optuna.distributions import distribution_to_json
 from optuna.study import Study
 
-from uhebo.checks import integer
+from uhebo.checks import integer, number
 from uhebo.cli import options
 from uhebo.cli.output import only_one, say, write, write_json, write_table, write_text
 from uhebo.cli.records import HISTORY_COLUMNS, best_of, best_rows, cells, counted, expected, parameter_names, record
@@ -85,29 +85,20 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         if as_json:
             write_json(shown)
             return
-        counts = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
-        rows: list[tuple[str, Any]] = [("study", shown["study"]), ("direction", shown["direction"])]
-        rows += [*shown["settings"].items(), ("trials", counts), *_progress_rows(shown)]
-        write_table(("", ""), [(key, str(value)) for key, value in rows])
-        space = [
-            (name, expected(d) + (", by its logarithm" if getattr(d, "log", False) else ""))
-            for name, d in kept_in(loaded).space.items()
-        ]
-        write_table(("parameter", "values"), space)
-
-
-def _progress_rows(shown: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Only what there is to say: nobody may be at work."""
-    rows: list[tuple[str, Any]] = []
-    if shown["workers"]:
-        silent = max(worker["heard_s"] for worker in shown["workers"])
-        names = {worker["worker"] for worker in shown["workers"]}
-        rows.append(("workers", f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"))
-    if shown["rate_per_minute"] is not None:
-        rows.append(("rate", f"{shown['rate_per_minute']:.3g} trials per minute"))
-    if shown["left_s"]:
-        rows.append(("time left", _duration(shown["left_s"])))
-    return rows
+        rows = {key: str(value) for key, value in shown["settings"].items()}
+        rows["trials"] = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
+        if shown["workers"]:
+            silent = max(worker["heard_s"] for worker in shown["workers"])
+            names = {worker["worker"] for worker in shown["workers"]}
+            rows["workers"] = f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"
+        if shown["rate_per_minute"] is not None:
+            rows["rate"] = f"{shown['rate_per_minute']:.3g} trials per minute"
+        if shown["left_s"]:
+            rows["time left"] = _duration(shown["left_s"])
+        write_table(("", ""), [("study", shown["study"]), ("direction", shown["direction"]), *rows.items()])
+        space = kept_in(loaded).space.items()
+        by_log = {name: ", by its logarithm" for name, d in space if getattr(d, "log", False)}
+        write_table(("parameter", "values"), [(name, expected(d) + by_log.get(name, "")) for name, d in space])
 
 
 def _duration(seconds: float) -> str:
@@ -183,18 +174,12 @@ def report(
     """
     from uhebo.report.html import write_report
 
+    path = Path(output or ".")  # a folder: the file is named after the study
+    html = path.suffix.lower() in (".html", ".htm") and path.parent.is_dir() and not path.is_dir()
+    if output is not None and not html:
+        raise InvalidInputError(f"the report is {output!r}; expected a name that ends in .html, in a folder")
     with study_at(file, study) as loaded:
-        say(f"wrote {write_report(loaded, report_path(output), title=title)}")
-
-
-def report_path(output: str | None) -> Path:
-    """Where the report goes: as given, if that is an HTML file; else into this folder, under the study's name."""
-    path = Path(output or ".")
-    if output is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInputError(f"the report is {output!r}; expected a name that ends in .html")
-    if output is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise InvalidInputError(f"{output} cannot be written: {path.parent} is not a folder, or {path.name} is one")
-    return path
+        say(f"wrote {write_report(loaded, path, title=title)}")
 
 
 def dashboard(
@@ -216,8 +201,7 @@ def dashboard(
     """
     from uhebo.report.dashboard import start_dashboard
 
-    if not 0 <= port <= 65535:
-        raise InvalidInputError(f"--port is {port}; expected 0 to 65535")
+    number("--port", port, 0, 65535)
     place = place_of(file)
     with opened(place) as storage:
         say("writing the diagnosis and the pictures")

@@ -18,6 +18,7 @@ from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO, Any
 
 from uhebo.api import checked_value
+from uhebo.checks import number as checked_number
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
 
 Params = Mapping[str, Any]
@@ -44,10 +45,8 @@ DOUBTFUL = re.compile(r"(?=\D*\d)[-+.,'’_\d]+(?:[ed][-+]?\d+)?", re.I)
 
 def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
     """`module:function`, or a program with its arguments."""
-    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
-        raise InvalidInputError(f"--timeout is {timeout}; expected seconds above 0")
-    if not target:
-        raise InvalidInputError("nothing to optimise; give module:function, or a program after --")
+    if timeout is not None:
+        checked_number("--timeout", timeout, above=0, also=" of seconds")
     if len(target) == 1 and FUNCTION.fullmatch(target[0]) and shutil.which(target[0]) is None:
         return _function(target[0], timeout)
     return _program(list(target), timeout)
@@ -73,7 +72,8 @@ def _function(target: str, timeout: float | None) -> Objective:
 
     def call(number: int, params: Params) -> float:  # noqa: ARG001
         try:
-            with contextlib.redirect_stdout(sys.stderr), _alarm(timeout):  # our own output stays pure
+            # Our own output stays pure.
+            with contextlib.redirect_stdout(sys.stderr), _alarm(timeout) if timeout else contextlib.nullcontext():
                 return number_of(function(**params))
         except EvaluationFailed:
             raise
@@ -98,11 +98,8 @@ def raising(number: int, error: BaseException) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alarm(timeout: float | None) -> Iterator[None]:
+def _alarm(timeout: float) -> Iterator[None]:
     """Raise `EvaluationFailed` in the function when its time is over."""
-    if timeout is None:
-        yield
-        return
     with raising(signal.SIGALRM, EvaluationFailed(f"no value after {timeout:g} s")):
         signal.setitimer(signal.ITIMER_REAL, timeout)
         try:
@@ -120,7 +117,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
 
     def run(number: int, params: Params) -> float:
         arguments = [program, *(_filled(part, params) for part in command[1:])]
-        values = {variable: _text(params[name]) for name, variable in environment_names(list(params)).items()}
+        values = {variable: str(params[name]) for name, variable in environment_names(list(params)).items()}
         environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
@@ -136,10 +133,8 @@ def _program(command: list[str], timeout: float | None) -> Objective:
             finally:
                 _end(process)
             if code:
-                lines = _tail(err).split("\n")
-                raise EvaluationFailed(
-                    f"exit code {code}: {next((x for x in reversed(lines) if x.strip()), 'no message')}"
-                )
+                said = [line for line in _tail(err).split("\n") if line.strip()] or ["no message"]
+                raise EvaluationFailed(f"exit code {code}: {said[-1]}")
             return last_number(_tail(out))
 
     return run
@@ -157,11 +152,7 @@ def environment_names(names: Sequence[str]) -> dict[str, str]:
 
 def _filled(argument: str, params: Params) -> str:
     """The argument with {name} replaced for every parameter; other braces stay."""
-    return re.sub(r"\{([^{}]+)\}", lambda m: _text(params[m[1]]) if m[1] in params else m[0], argument)
-
-
-def _text(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
+    return re.sub(r"\{([^{}]+)\}", lambda m: str(params[m[1]]) if m[1] in params else m[0], argument)
 
 
 def _tail(file: IO[bytes]) -> str:

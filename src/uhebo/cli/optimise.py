@@ -1,12 +1,14 @@
-"""`uhebo optimize`: suggest, run and tell in a loop, until the trials are done."""
+"""`uhebo optimize` and `uhebo worker`: suggest, evaluate and tell in a loop, alone or with others on one study."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from optuna.study import Study
@@ -14,15 +16,20 @@ from optuna.trial import Trial, TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from uhebo.checks import integer
+from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
 from uhebo.cli.objective import Objective, objective_of, raising
-from uhebo.cli.output import say, write_json, write_table
+from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
 from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.places import Place, opened, place_of
+from uhebo.storage.database import close_storage
+from uhebo.storage.places import Place, load, open_storage, opened, place_of
+from uhebo.storage.retry import Retry
+
+if TYPE_CHECKING:  # workers need Unix
+    from uhebo.workers import Job
 
 TRIALS = 60
 """Trials where neither the option nor the space file says how many."""
@@ -32,8 +39,8 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 Advance = Callable[[float | None], None]
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived."""
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived, which ends the run as Ctrl-C does."""
 
 
 def optimize(
@@ -41,11 +48,7 @@ def optimize(
     space: options.SpaceFile = None,
     param: options.Params = None,
     n_trials: Annotated[
-        int | None,
-        typer.Option(
-            "--trials",
-            help="How many trials to run (more, where the study exists). Default: n_trials of the space file, else 60.",
-        ),
+        int | None, typer.Option("--trials", help="Trials to add. Default: n_trials of the space file, else 60.")
     ] = None,
     storage: options.Storage = "study.db",
     study: options.StudyName = None,
@@ -78,18 +81,15 @@ def optimize(
         kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
-            # SIGTERM ends the run as Ctrl-C does.
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
-                run(loaded, kept.space, objective, planned, advance)
-        except KeyboardInterrupt:
-            code = EXIT_INTERRUPTED
-        except Terminated:
-            code = EXIT_TERMINATED
+                _run(loaded, kept.space, objective, planned, advance)
+        except KeyboardInterrupt as error:
+            code = EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
         _show(loaded, place, code, as_json)
     raise typer.Exit(code)
 
 
-def run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
+def _run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
     succeeded = 0
     for done in range(1, trials + 1):
@@ -125,36 +125,95 @@ def _fail(study: Study, trial: Trial, reason: str) -> None:
 @contextmanager
 def _progress(trials: int) -> Iterator[Advance]:
     """A bar on a terminal; elsewhere a line whenever the best value changes."""
-    if not sys.stderr.isatty():
-        seen: list[float] = []
-
-        def tell_best(best: float | None) -> None:
-            if best is not None and best not in seen[-1:]:
-                seen.append(best)
-                say(f"best so far {best:.6g}")
-
-        yield tell_best
-        return
+    terminal, shown = sys.stderr.isatty(), ""
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[best]}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=trials, best="")
 
-        def draw(best: float | None) -> None:
-            bar.advance(task)
-            if best is not None:
-                bar.update(task, best=f"best {best:.6g}")
+        def advance(best: float | None) -> None:
+            nonlocal shown
+            before, shown = shown, shown if best is None else f"best so far {best:.6g}"
+            bar.update(task, advance=1, best=shown)
+            if shown != before and not terminal:
+                say(shown)
 
-        yield draw
+        yield advance
 
 
 def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
     states, best = counted(study.get_trials(deepcopy=False)), best_of(study)
-    if as_json:
-        where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
-        write_json({**where, "trials": states, "best": None if best is None else record(best)})
-        return
-    if best is not None:
-        write_table(("best", ""), best_rows(best))
+    where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
+    value = {**where, "trials": states, "best": None if best is None else record(best)}
+    if as_json or best is not None:
+        write(value, ("best", ""), best_rows(best) if best else [], as_json)
     ended = "interrupted; run it again to go on" if code else "done"
     failed = f", {states['failed']} failed" if "failed" in states else ""
     say(f"{ended}: {states.get('finished', 0)} finished{failed}, in {place.shown}")
+
+
+def worker(
+    target: options.Target,
+    storage: options.Storage,
+    study: options.StudyName = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="Trials of the whole study. Default: what it was made with.")
+    ] = None,
+    timeout: options.Timeout = None,
+    memory: Annotated[float | None, typer.Option("--memory", help="Megabytes one trial may take.")] = None,
+    heartbeat: Annotated[float, typer.Option("--heartbeat", help="Seconds between two signs of life.")] = 10.0,
+    grace: Annotated[
+        float, typer.Option("--grace", help="Seconds without one after which a worker's trial is queued again.")
+    ] = 60.0,
+    retries: Annotated[int, typer.Option("--retries", help="How often a dead worker's trial is tried again.")] = 3,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds for which a database that is away is waited for.")
+    ] = 3600.0,
+    max_failure_rate: Annotated[
+        float, typer.Option("--max-failure-rate", help="End when more of the last 20 trials failed.")
+    ] = 0.8,
+    spool: Annotated[
+        Path | None, typer.Option("--spool", metavar="FOLDER", help="Where unsent results are kept.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Append each event as JSON.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Work on a study together with other workers; start as many as you like.
+
+    They may be on many machines. Each takes trials until the study has as many as were planned, over all workers. Make
+    the study first, with uhebo create --trials. What is optimised is as in uhebo optimize. See docs/scaling-out.md.
+
+    \b
+    Example:
+      $ uhebo create env:URL --study tune --space space.toml --trials 200
+      $ uhebo worker --storage env:URL --study tune train:loss
+    """
+    from uhebo.workers import Options, run
+
+    given = locals()
+    chosen = Options(**{each.name: given[each.name] for each in fields(Options)})
+    optional_integer("--trials", trials, 1)
+    place = place_of(storage)
+    if place.journal:
+        raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
+    objective = objective_of(target, None)
+    with ExitStack() as stack:
+        done = run(lambda retry: _job(stack, place, study, trials, retry), objective, chosen)
+    if as_json:
+        write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
+    ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
+    say(f"{ended}: this worker stored {done.stored}" + (f", {done.failed} failed" if done.failed else ""))
+    raise typer.Exit(0 if done.signal is None else 128 + done.signal)
+
+
+def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, retry: Retry) -> Job:
+    """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
+    from uhebo.workers import Job
+
+    storage = retry.call(lambda: open_storage(place), "opening the storage")
+    stack.callback(close_storage, storage)
+    study = retry.call(lambda: load(storage, place, name), "opening the study")
+    kept = retry.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
+    budget = kept.settings.get("n_trials") if trials is None else trials
+    if budget is None:
+        raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
+    return Job(study, kept.space, budget)

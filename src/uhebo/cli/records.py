@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.explain import one_line
+from uhebo.storage.explain import listed, one_line
 
 STATES = {
     TrialState.COMPLETE: "finished",
@@ -104,8 +104,7 @@ def whole(text: str) -> int:
 
 def expected(distribution: BaseDistribution) -> str:
     if isinstance(distribution, CategoricalDistribution):
-        shown = texts(distribution)
-        return "one of " + ", ".join(shown[:10]) + (" …" if len(shown) > 10 else "")
+        return f"one of {listed(texts(distribution))}"
     assert isinstance(distribution, (FloatDistribution, IntDistribution))  # a space has no other kinds
     kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
     step = f" in steps of {distribution.step}" if distribution.step not in (None, 1) else ""

@@ -99,9 +99,8 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
     if not trials:
         raise InvalidInputError(f"study {study.study_name!r} has no search space; make a new one with uhebo create")
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not finished:
-        return as_distributions(max(trials, key=lambda trial: (len(trial.distributions), trial.number)).distributions)
-    latest = max(finished, key=lambda trial: trial.number)
+    finished = finished or [max(trials, key=lambda trial: (len(trial.distributions), trial.number))]
+    latest = finished[-1]
     other = [trial for trial in finished if trial.distributions != latest.distributions]
     if other:
         warn_once(

@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import TrialState, create_trial
 
 from uhebo.cli import options
+from uhebo.cli.files import Known, read_results, running_number, value_of
 from uhebo.cli.look import description
 from uhebo.cli.output import only_one, say, write, write_json
 from uhebo.cli.records import best_of, cells, parameter_names, record, short_reason
-from uhebo.cli.results_file import Known, read_results, running_number, value_of
 from uhebo.cli.settings import ask, asked_for, kept_in, new_study, with_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.explain import explain
+from uhebo.storage.explain import explain, listed
 from uhebo.storage.places import opened, place_of, study_at
 
 MAX_BATCH = 1000
@@ -50,7 +50,6 @@ def create(
         made = new_study(storage, place, study, wanted)
         if as_json:
             write_json(description(made, place))
-            return
         count = len(wanted.space)
         say(
             f"made study {made.study_name!r} in {place.shown}: {count} parameter{'s' * (count != 1)}, "
@@ -86,10 +85,9 @@ def suggest(
             if made:
                 trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
                 names = parameter_names(trials, kept.space)
-                to_fill_in = ["value"] * as_csv
-                rows = [[trial.number, *cells(trial, names), *("" for _ in to_fill_in)] for trial in trials]
                 found = [{"number": trial.number, "params": trial.params} for trial in trials]
-                write(found, ["number", *names, *to_fill_in], rows, as_json, as_csv)
+                rows = [[trial.number, *cells(trial, names), *[""] * as_csv] for trial in trials]
+                write(found, ["number", *names, *["value"] * as_csv], rows, as_json, as_csv)
         if not (as_json or as_csv):
             say(f"when a value is known: uhebo tell {file} {made[0]} VALUE")
 
@@ -144,28 +142,20 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
     try:
         for row in known:
             if row.number is None:
-                study.add_trial(_trial(row, space))
+                state = TrialState.FAIL if row.value is None else TrialState.COMPLETE
+                reason = {FAILURE: short_reason(row.failure)} if row.failure else None
+                trial = create_trial(
+                    state=state, value=row.value, params=row.params, distributions=space, user_attrs=reason
+                )
+                study.add_trial(trial)
             elif row.value is None:
                 study.tell(row.number, state=TrialState.FAIL)
             else:
                 study.tell(row.number, row.value)
             done += 1
     except Exception as error:
-        rest = known[done:]
-        lost = "; ".join(map(str, rest[:20]))
-        more = f" and {len(rest) - 20} more" if len(rest) > 20 else ""
-        raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}{more}") from error
-
-
-def _trial(row: Known, space: dict[str, BaseDistribution]) -> FrozenTrial:
-    """An experiment that was not suggested here."""
-    return create_trial(
-        state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,
-        params=row.params,
-        distributions=space,
-        value=row.value,
-        user_attrs={FAILURE: short_reason(row.failure)} if row.failure else None,
-    )
+        lost = listed(known[done:])
+        raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}") from error
 
 
 def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -> None:
@@ -173,12 +163,10 @@ def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -
     best = best_of(study)
     answered = sum(row.number is not None for row in known)
     if left:
-        lines = ", ".join(map(str, left[:20])) + (" …" if len(left) > 20 else "")
-        say(f"passed over {len(left)} without a result, under way then or failed without a point: line {lines}")
+        say(f"passed over {len(left)} without a result, under way then or failed without a point: line {listed(left)}")
     if as_json:
         counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
         write_json({**counts, "finished": finished, "best": record(best) if best else None})
-        return
     parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
     leader = f"; best so far {best.value:.6g} (trial {best.number})" if best else ""
     say(f"{', '.join(parts)}; {finished} finished{leader}")

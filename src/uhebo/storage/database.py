@@ -7,11 +7,11 @@ import random
 import re
 import sqlite3
 import time
-import weakref
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy import URL, Engine, event, make_url
@@ -39,13 +39,12 @@ def open_database(url: str) -> RDBStorage:
     many processes make the tables at once, all but one fail with an error about a table or row that exists: they
     look again.
     """
-    options = engine_options(url)
     # Optuna fills {SCHEMA_VERSION}; any other brace belongs to a path or a password.
     template = url.replace("{", "{{").replace("}", "}}").replace("{{SCHEMA_VERSION}}", "{SCHEMA_VERSION}")
     for attempt in range(1, SCHEMA_ATTEMPTS + 1):
         storage = RDBStorage.__new__(RDBStorage)
         try:
-            RDBStorage.__init__(storage, template, engine_kwargs=dict(options))
+            RDBStorage.__init__(storage, template, engine_kwargs=engine_options(url))
             break
         except BaseException as error:
             # Opening takes two connections: where the second is refused, the first must not be held.
@@ -53,7 +52,7 @@ def open_database(url: str) -> RDBStorage:
             if attempt == SCHEMA_ATTEMPTS or not (isinstance(error, DatabaseError) and _made_by_another(error)):
                 raise
         time.sleep(random.uniform(0.05, 0.2) * attempt)
-    _forget_connections_after_fork(storage.engine)
+    _ENGINES.add(storage.engine)
     return storage
 
 
@@ -117,13 +116,9 @@ def one_writer_at_a_time(storage: RDBStorage) -> None:
     engine = storage.engine
     if engine.dialect.name != "sqlite" or event.contains(engine, "begin", _take_the_write_lock):
         return
-    event.listen(engine, "connect", _no_transaction_of_its_own)
+    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
     event.listen(engine, "begin", _take_the_write_lock)
     engine.dispose()  # connections that were made before
-
-
-def _no_transaction_of_its_own(connection: Any, _: Any) -> None:
-    connection.isolation_level = None
 
 
 def _take_the_write_lock(connection: Any) -> None:
@@ -139,13 +134,14 @@ def _made_by_another(error: DatabaseError) -> bool:
     )
 
 
-def _forget_connections_after_fork(engine: Engine) -> None:
+_ENGINES: WeakSet[Engine] = WeakSet()
+
+
+def _forget_connections() -> None:
     """A forked process must not talk over its parent's connections."""
-    reference = weakref.ref(engine)
+    for engine in _ENGINES:
+        engine.dispose(close=False)
 
-    def forget() -> None:
-        kept = reference()
-        if kept is not None:
-            kept.dispose(close=False)
 
-    os.register_at_fork(after_in_child=forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_connections)

@@ -5,22 +5,32 @@ from __future__ import annotations
 import errno
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from uhebo.errors import UheboError
 from uhebo.storage.mask import mask
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_DISK_FULL = "the disk is full; free some space and repeat the command (what was stored before is safe)"
 _SQLITE = (
     ("database is locked", "the study file is locked by another program; wait until that is done and try again"),
-    ("disk is full", "the disk is full; free some space and repeat the command (what was stored before is safe)"),
+    ("disk is full", _DISK_FULL),
     ("disk I/O error", "the disk could not be read or written; check it and the space left on it, then try again"),
     ("unable to open", "the study file cannot be opened; check that its folder is there and may be written"),
     ("readonly", "the study file is read-only; change its permissions, or copy it to a folder of yours"),
     ("not a database", "the file is not a study of uhebo or Optuna; check the path"),
     ("malformed", "the study file is damaged; restore a copy (the sqlite3 program's .recover may save most of it)"),
 )
+_REMEDIES = {
+    errno.ENOENT: "; check the path",
+    errno.EISDIR: "; give a file, not a folder",
+    errno.EACCES: "; check the permissions",
+    errno.EPERM: "; check the permissions",
+    errno.EROFS: "; choose a folder that may be written",
+    errno.EADDRINUSE: "; choose another --port",
+    errno.ENAMETOOLONG: "; choose a shorter name",
+}
 _EXTRAS = {"plotly": "plot", "matplotlib": "plot", "optuna_dashboard": "dashboard", "psycopg": "postgres"}
 
 
@@ -34,17 +44,21 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
+def listed(items: Sequence[object], most: int = 20) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(map(str, items[:most])) + more
+
+
 def explain(error: BaseException) -> str:
     """One line for the user. Ours are written for reading; others are translated as far as they are expected."""
-    if isinstance(error, UheboError):
-        return one_line(str(error))
     for cause in causes(error):
         known = _known(cause)
         if known:
             return one_line(known)
     if type(error).__name__ == "StorageInternalError" or type(error).__module__.startswith("sqlalchemy"):
         return one_line(f"the database answered: {first_line(error)}")
-    first = str(error).splitlines()[0] if str(error) else ""
+    first, *_ = [*str(error).splitlines(), ""]
     return one_line(f"unexpected {type(error).__name__}: {first} (UHEBO_DEBUG=1 shows where it came from)")
 
 
@@ -72,7 +86,9 @@ def _known(error: BaseException) -> str | None:
         text = str(error)
         return next((line for part, line in _SQLITE if part in text), f"the study file answered: {text}")
     if isinstance(error, ModuleNotFoundError):
-        return _missing_module(error)
+        module = (error.name or "").partition(".")[0]
+        package = f"'uhebo[{_EXTRAS[module]}]'" if module in _EXTRAS else module
+        return f"this needs {module}, which is not installed: pip install {package}"
     if isinstance(error, RecursionError):
         return "what was read is nested too deeply; simplify it"
     if isinstance(error, MemoryError):
@@ -80,29 +96,8 @@ def _known(error: BaseException) -> str | None:
     if isinstance(error, UnicodeError):
         return f"a name or value is not valid text: {error}"
     if isinstance(error, OSError):
-        return _os_error(error)
+        where = f"{error.filename}: " if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return where + _DISK_FULL
+        return f"{where}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}"
     return None
-
-
-def _missing_module(error: ModuleNotFoundError) -> str:
-    module = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(module)
-    remedy = f"pip install 'uhebo[{extra}]'" if extra else f"pip install {module}"
-    return f"this needs {module}, which is not installed: {remedy}"
-
-
-def _os_error(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{where}the disk is full; free some space and repeat the command (what was stored before is safe)"
-    remedies = {
-        errno.ENOENT: "check the path",
-        errno.EISDIR: "give a file, not a folder",
-        errno.EACCES: "check the permissions",
-        errno.EPERM: "check the permissions",
-        errno.EROFS: "choose a folder that may be written",
-        errno.EADDRINUSE: "choose another --port",
-        errno.ENAMETOOLONG: "choose a shorter name",
-    }
-    remedy = remedies.get(error.errno or 0)
-    return f"{where}{error.strerror or error}" + (f"; {remedy}" if remedy else "")

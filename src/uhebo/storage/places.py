@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,26 +15,23 @@ from optuna.study import Study
 
 from uhebo.errors import InvalidInputError
 from uhebo.storage.database import close_storage, open_database, sqlite_tables, sqlite_url
-from uhebo.storage.explain import explain, first_line
+from uhebo.storage.explain import explain, first_line, listed
 from uhebo.storage.journal import journal_storage
 from uhebo.storage.mask import mask, mask_place
-
-__all__ = ["Place", "close_storage", "load", "open_storage", "opened", "place_of", "study_at", "study_names"]
 
 JOURNAL_SUFFIXES = (".log", ".jsonl", ".journal")
 SQLITE_HEADER = b"SQLite format 3\x00"
 ENVIRONMENT = "env:"
-NAMES_SHOWN = 10
 MAX_LINE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where studies are kept: a file (`path`), or a server (`url`)."""
+    """Where studies are kept: a file if there is a `path`, else the server at `meant`, which is `given` looked up."""
 
     given: str
     path: Path | None
-    url: str | None = None
+    meant: str
 
     @property
     def shown(self) -> str:
@@ -61,10 +57,8 @@ def place_of(given: str) -> Place:
         return replace(place_of(value), given=given)
     scheme, separator, rest = given.partition(":///")
     if separator and scheme == "sqlite" and rest and "?" not in rest and rest != ":memory:":
-        return Place(given, Path(rest))
-    if "://" in given:
-        return Place(given, None, given)
-    return Place(given, Path(given))
+        return Place(given, Path(rest), given)
+    return Place(given, None if "://" in given else Path(given), given)
 
 
 def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = False) -> BaseStorage:
@@ -77,10 +71,15 @@ def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = Fa
     if not isinstance(storage, (Place, str, Path)):
         raise InvalidInputError(f"the storage is {storage!r}; expected a path, a database URL or an Optuna storage")
     place = storage if isinstance(storage, Place) else place_of(str(storage))
-    if place.path is not None:
-        _check_path(place, place.path, create)
     try:
-        return _open(place)
+        if place.path is None:
+            return open_database(place.meant)
+        if not create and not place.path.exists():
+            raise InvalidInputError(f"there is no file {place.shown}; make a study with: uhebo create {place.shown} …")
+        refusal = _refusal(place.path, create, place.journal)
+        if refusal:
+            raise InvalidInputError(f"{place.shown} {refusal}")
+        return journal_storage(place.path) if place.journal else open_database(sqlite_url(place.path))
     except (InvalidInputError, OSError):
         raise
     except Exception as error:
@@ -89,7 +88,7 @@ def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = Fa
 
 def _why_not(place: Place, error: Exception) -> str:
     if place.journal:  # Optuna replays the lines as they are: any nonsense in them fails somewhere
-        return f"{place.shown} is damaged or is not the journal of a study: {mask(str(error)) or type(error).__name__}"
+        return f"{place.shown} is not a journal of a study, or damaged: {mask(str(error)) or type(error).__name__}"
     if isinstance(error, RuntimeError):
         return f"{place.shown} was written by another version of Optuna: {error}"
     if isinstance(error, ImportError):
@@ -100,13 +99,6 @@ def _why_not(place: Place, error: Exception) -> str:
     if place.path is None:
         return f"{place.shown} cannot be reached: {first_line(error)}; check the URL"
     return f"{place.shown}: {explain(error)}"
-
-
-def _open(place: Place) -> BaseStorage:
-    if place.path is None:
-        assert place.url is not None
-        return open_database(place.url)
-    return journal_storage(place.path) if place.journal else open_database(sqlite_url(place.path))
 
 
 @contextmanager
@@ -121,67 +113,42 @@ def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
             storage = open_storage(place, create=create)
             yield storage
     except BaseException:
-        if create and fresh and place.path is not None and _holds_no_study(storage):
-            with suppress(OSError):  # half made: out of the way, so that the command can be repeated
-                place.path.unlink(missing_ok=True)
+        if create and fresh and place.path is not None:
+            studies = 0
+            with suppress(Exception):
+                studies = 0 if storage is None else len(storage.get_all_studies())
+            if not studies:  # half made: out of the way, so that the command can be repeated
+                with suppress(OSError):
+                    place.path.unlink(missing_ok=True)
         raise
     finally:
         if storage is not None:
             close_storage(storage)
 
 
-def _check_path(place: Place, path: Path, create: bool) -> None:
+def _refusal(path: Path, create: bool, journal: bool) -> str:
+    """Why this path is not opened; empty if it is."""
     if path.is_dir():
-        raise InvalidInputError(f"{place.shown} is a folder; give a file in it, such as {path / 'lab.db'}")
+        return f"is a folder; give a file in it, such as {path / 'lab.db'}"
     if not path.exists():
-        if not create:
-            raise InvalidInputError(f"there is no file {place.shown}; make a study with: uhebo create {place.shown} …")
         if mask_place(str(path)) != str(path):  # a password must not become the name of a file
-            raise InvalidInputError(
-                f"{place.shown} is mistyped; expected lab.db, or such as postgresql://user:…@host/name"
-            )
-        if not path.parent.is_dir():
-            raise InvalidInputError(f"there is no folder {path.parent}; make it first, or choose another path")
-        return
+            return "is mistyped; expected lab.db, or such as postgresql://user:…@host/name"
+        return "" if path.parent.is_dir() else f"cannot be made: there is no folder {path.parent}; make it first"
     if not path.is_file():
-        raise InvalidInputError(f"{place.shown} is not a plain file; choose another path")
+        return "is not a plain file; choose another path"
     with path.open("rb") as file:
         head = file.readline(MAX_LINE)
-    if place.journal:
-        if head and not _is_entry(head):
-            raise InvalidInputError(f"{place.shown} is not a journal of a study; choose another path")
-        return
+    if journal:
+        return "" if not head or "op_code" in json.loads(head) else "is not a journal of a study; choose another path"
     if head and not head.startswith(SQLITE_HEADER):
-        raise InvalidInputError(f"{place.shown} is not a SQLite database, so it holds no study; choose another path")
-    _check_tables(place, path, create)
-
-
-def _is_entry(line: bytes) -> bool:
-    """Whether a line is one of Optuna's journal."""
-    try:
-        return "op_code" in json.loads(line)
-    except (ValueError, TypeError, RecursionError):
-        return False
-
-
-def _check_tables(place: Place, path: Path, create: bool) -> None:
-    try:
-        tables = sqlite_tables(path)
-    except sqlite3.Error as error:
-        raise InvalidInputError(f"{place.shown}: {explain(error)}") from error
+        return "is not a SQLite database, so it holds no study; choose another path"
+    tables = sqlite_tables(path)
     # With some of Optuna's tables, another process is making them at this moment, or was killed while it did.
-    if create and all(name.startswith(("stud", "trial", "version_info", "alembic_version")) for name in tables):
-        return
-    if not {"studies", "trials", "version_info"} <= tables:
-        held = f"tables {', '.join(sorted(tables)[:NAMES_SHOWN])}" if tables else "no tables"
-        raise InvalidInputError(f"{place.shown} is a database of something else ({held}); choose another path")
-
-
-def _holds_no_study(storage: BaseStorage | None) -> bool:
-    try:
-        return storage is None or not storage.get_all_studies()
-    except Exception:
-        return True
+    begun = all(name.startswith(("stud", "trial", "version_info", "alembic_version")) for name in tables)
+    if (create and begun) or {"studies", "trials", "version_info"} <= tables:
+        return ""
+    held = f"tables {listed(sorted(tables))}" if tables else "no tables"
+    return f"is a database of something else ({held}); choose another path"
 
 
 def study_names(storage: BaseStorage) -> list[str]:
@@ -191,15 +158,14 @@ def study_names(storage: BaseStorage) -> list[str]:
 def load(storage: BaseStorage, place: Place, name: str | None) -> Study:
     """The study of that name, or the only one there is."""
     names = study_names(storage)
-    listed = ", ".join(names[:NAMES_SHOWN]) + (
-        f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    )
     if not names:
         raise InvalidInputError(f"{place.shown} holds no study; make one with: uhebo create {place.shown} …")
     if name is None and len(names) > 1:
-        raise InvalidInputError(f"{place.shown} holds {len(names)} studies: {listed}; choose one with --study NAME")
+        raise InvalidInputError(
+            f"{place.shown} holds {len(names)} studies: {listed(names)}; choose one with --study NAME"
+        )
     if name is not None and name not in names:
-        raise InvalidInputError(f"{place.shown} holds no study {name!r}; it holds: {listed}")
+        raise InvalidInputError(f"{place.shown} holds no study {name!r}; it holds: {listed(names)}")
     study = optuna.load_study(study_name=names[0] if name is None else name, storage=storage)
     if len(study.directions) > 1:
         raise InvalidInputError(f"study {study.study_name!r} has {len(study.directions)} objectives; uhebo takes one")

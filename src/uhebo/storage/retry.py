@@ -33,17 +33,14 @@ class DatabaseAway(UheboError):
 
 
 class Interruption(Protocol):
-    """What may end the waiting: a signal to stop, say."""
+    """What may end the waiting, such as a signal to stop: `wait` sleeps until it comes, `check` raises if it has."""
 
     @property
     def asked(self) -> bool: ...
     @property
     def seconds_ago(self) -> float: ...
-    def wait(self, seconds: float) -> None:
-        """Sleep, or until it comes."""
-
-    def check(self) -> None:
-        """Raise if it has come."""
+    def wait(self, seconds: float) -> None: ...
+    def check(self) -> None: ...
 
 
 def is_transient(error: BaseException) -> bool:
@@ -111,10 +108,6 @@ class Retry:
                 f"the database did not answer for {waited:.0f} s while {doing} ({first_line(error)}); "
                 "start the worker again when it does"
             ) from error
-        if not last_try:
-            self.stop.wait(delay)
-            self.stop.check()
-            return
-        self.stop.wait(min(delay, 0.5) if self.stop.asked else delay)
-        if self.stop.asked and self.stop.seconds_ago > LAST_TRY_S:
+        self.stop.wait(min(delay, 0.5) if last_try and self.stop.asked else delay)
+        if not last_try or self.stop.seconds_ago > LAST_TRY_S:
             self.stop.check()

@@ -22,8 +22,8 @@ from uhebo.optuna_.leased_trials import database_of
 from uhebo.optuna_.private import storage_of
 from uhebo.optuna_.quiet import SILENT
 from uhebo.space import as_distributions, storable
-from uhebo.storage.database import one_writer_at_a_time
-from uhebo.storage.places import close_storage, open_storage
+from uhebo.storage.database import close_storage, one_writer_at_a_time
+from uhebo.storage.places import open_storage
 from uhebo.storage.retry import Retry
 from uhebo.workers.child import ForkServer, Objective
 from uhebo.workers.options import Job, Options, Worked
