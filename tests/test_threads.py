@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 import uhebo
 from tests.waiting import LIMIT_S
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.quiet import QUIET
+from uhebo.optuna_.gaps import QUIET
 
 
 def overlapping(first: Callable[[Callable[[], None]], None], second: Callable[[Callable[[], None]], None]) -> None:

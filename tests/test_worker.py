@@ -35,16 +35,15 @@ from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import keep
 from uhebo.cli.space_file import Kept
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.optuna_.lease import LEASE, Lease
+from uhebo.optuna_.gaps import suggest
+from uhebo.optuna_.lease import LEASE, Lease, progress
 from uhebo.optuna_.leased_trials import Held, LeasedTrials
-from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
 from uhebo.space import as_distributions
 from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient
 from uhebo.workers import Options
 from uhebo.workers.child import ForkServer
-from uhebo.workers.progress import progress
 from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
 from uhebo.workers.watch import Watch

@@ -22,9 +22,8 @@ from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.optuna_.believe import believe
-from uhebo.optuna_.quiet import QUIET
+from uhebo.optuna_.gaps import QUIET, suggest
 from uhebo.optuna_.sampler import UHESampler
-from uhebo.optuna_.suggest import suggest
 from uhebo.optuna_.trial_log import refuse_several_objectives
 from uhebo.space import as_distributions, storable
 

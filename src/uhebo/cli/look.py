@@ -19,8 +19,8 @@ from uhebo.cli.records import HISTORY_COLUMNS, best_of, best_rows, cells, counte
 from uhebo.cli.settings import kept_in
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
+from uhebo.optuna_.lease import progress
 from uhebo.storage.places import Place, opened, place_of, study_at
-from uhebo.workers.progress import progress
 
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 

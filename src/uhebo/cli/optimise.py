@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
 from rich.console import Console
@@ -24,9 +25,7 @@ from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
 from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
-from uhebo.storage.database import close_storage
-from uhebo.storage.places import Place, load, open_storage, opened, place_of
-from uhebo.storage.retry import Retry
+from uhebo.storage.places import Place, load, opened, place_of
 
 if TYPE_CHECKING:  # workers need Unix
     from uhebo.workers import Job
@@ -196,8 +195,7 @@ def worker(
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
-    with ExitStack() as stack:
-        done = run(lambda retry: _job(stack, place, study, trials, retry), objective, chosen)
+    done = run(place, lambda store: _job(store, place, study, trials), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
@@ -205,14 +203,12 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(stack: ExitStack, place: Place, name: str | None, trials: int | None, retry: Retry) -> Job:
-    """The study with its space, its sampler and its budget; a database that is away at the start is waited for too."""
+def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> Job:
+    """The study with its space, its sampler and its budget."""
     from uhebo.workers import Job
 
-    storage = retry.call(lambda: open_storage(place), "opening the storage")
-    stack.callback(close_storage, storage)
-    study = retry.call(lambda: load(storage, place, name), "opening the study")
-    kept = retry.call(lambda: with_sampler(study, n_trials=trials), "reading the study's settings")
+    study = load(storage, place, name)
+    kept = with_sampler(study, n_trials=trials)
     budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")

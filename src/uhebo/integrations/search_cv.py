@@ -19,7 +19,7 @@ from uhebo import checks
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.methods import Strategy
-from uhebo.optuna_.quiet import QUIET
+from uhebo.optuna_.gaps import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions, storable
 

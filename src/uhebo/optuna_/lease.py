@@ -1,18 +1,25 @@
-"""A lease: which worker holds a running trial, kept in one system attribute of the trial, `uhebo:lease`."""
+"""Leases: which worker holds a running trial, and so who works on a study and how far it has come.
+
+A lease is kept in one system attribute of the trial, `uhebo:lease`.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
 
 LEASE = "uhebo:lease"
 QUEUED = "uhebo:queued"
 """The attribute of a trial that waits in the queue: a lease that nobody holds, with the number of the next attempt."""
 LATEST = 1e12
 """Seconds since 1970 that a clock may show; more was not written by a clock."""
+RECENT = 50
+"""Trials over which the rate is taken: the latest that ended."""
 
 
 def now() -> float:
@@ -56,3 +63,42 @@ class Lease:
             return cls.of(json.loads(text))
         except (ValueError, RecursionError):
             return cls(None)
+
+
+@dataclass(frozen=True)
+class Busy:
+    """A running trial that a worker holds."""
+
+    worker: str
+    trial: int
+    heard_s: float
+    """Seconds since its last heartbeat, by the clocks of two machines: roughly."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    busy: tuple[Busy, ...]
+    rate: float | None
+    """Trials per second, failed ones included; None before the second trial."""
+    left_s: float | None
+    """Seconds to the end of the budget at that rate."""
+
+    @property
+    def workers(self) -> int:
+        return len({each.worker for each in self.busy})
+
+
+def progress(trials: Sequence[FrozenTrial], budget: int | None, now: float | None = None) -> Progress:
+    now = time.time() if now is None else now
+    busy = []
+    for trial in trials:
+        lease = Lease.of(trial.system_attrs.get(LEASE))
+        if trial.state == TrialState.RUNNING and lease.worker is not None:
+            busy.append(Busy(lease.worker, trial.number, max(0.0, now - lease.at)))
+    ends = sorted(t.datetime_complete.timestamp() for t in trials if t.state.is_finished() and t.datetime_complete)
+    recent = ends[-RECENT:]
+    rate = None
+    if len(recent) > 1 and now > recent[0]:
+        rate = (len(recent) - 1) / (now - recent[0])  # up to now: a study that has stalled becomes slower
+    left = None if budget is None else max(0, budget - len(ends))
+    return Progress(tuple(busy), rate, left / rate if rate and left is not None else None)

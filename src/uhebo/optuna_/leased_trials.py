@@ -33,13 +33,13 @@ from optuna.storages import BaseStorage, RDBStorage
 # optuna.storages._rdb.models: the tables have no public names; see above why the storage's methods are not enough.
 from optuna.storages._rdb.models import TrialModel, TrialParamModel, TrialSystemAttributeModel
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 from sqlalchemy import Connection, Table, delete, event, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from uhebo.errors import InvalidInputError, UheboError
+from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.lease import LEASE, QUEUED, Lease, now
-from uhebo.optuna_.private import below_the_cache, storage_of, study_id_of
 from uhebo.optuna_.trial_log import FAILURE
 
 LONGEST_REASON = 500
@@ -68,7 +68,8 @@ class Held:
 
 def database_of(storage: BaseStorage) -> RDBStorage:
     """The database itself, without Optuna's cache before it."""
-    database = below_the_cache(storage)
+    # _CachedStorage._backend: a study wraps its storage in a cache, which has no public name nor shows what it caches.
+    database = getattr(storage, "_backend", storage)
     if not isinstance(database, RDBStorage):
         raise InvalidInputError(
             f"workers need a database and this study is in {type(database).__name__}; use a SQLite file (lab.db) for a "
@@ -147,20 +148,15 @@ class LeasedTrials:
         finally:
             event.remove(session, "before_flush", hook)
 
-    def renew(self, trial_id: int, lease: Lease) -> Lease | None:
-        """One beat; None if the trial was taken for stale and is no longer this worker's."""
-        following = lease.next_beat()
+    def renew(self, trial_id: int, lease: Lease) -> bool:
+        """One beat; False if the trial was taken for stale and is no longer this worker's."""
         query = select(_attributes.c.value_json).where(_attributes.c.trial_id == trial_id, _attributes.c.key == LEASE)
         with self._engine.begin() as connection:
-            if _swap(connection, trial_id, lease.text, following.text):
-                return following
-            # Another's by now; or still this worker's: the answer to the last beat got lost, or both threads beat.
-            text = str(connection.scalar(query))
-            found = Lease.parse(text)
-            if (found.worker, found.attempt) != (lease.worker, lease.attempt):
-                return None
-            following = found.next_beat()
-            return following if _swap(connection, trial_id, text, following.text) else None
+            # Locked: both threads of a worker may beat at the same time.
+            seen = str(connection.scalar(query.with_for_update()))
+            found = Lease.parse(seen)
+            mine = (found.worker, found.attempt) == (lease.worker, lease.attempt)
+            return mine and _swap(connection, trial_id, seen, found.next_beat().text)
 
     def requeue(self, stale: Held, parameters: int) -> bool:
         """Put a trial back in the queue, if its lease still is what was seen; True for the one worker that did it.
@@ -203,13 +199,6 @@ class LeasedTrials:
             return False
         return True
 
-    def find(self, trial_id: int) -> FrozenTrial | None:
-        """The trial as it is stored; None if the database has none of that id."""
-        try:
-            return self.storage.get_trial(trial_id)
-        except KeyError:
-            return None
-
     def waiting(self, limit: int) -> list[int]:
         query = select(_trials.c.trial_id).where(self._ours, _trials.c.state == TrialState.WAITING)
         with self._engine.begin() as connection:
@@ -249,9 +238,5 @@ class LeasedTrials:
 
 def _swap(connection: Connection, trial_id: int, seen: str, text: str, key: str = LEASE) -> bool:
     """Change the lease, if it still is what was seen."""
-    same = (
-        _attributes.c.trial_id == trial_id,
-        _attributes.c.key == LEASE,
-        _attributes.c.value_json == seen,
-    )
+    same = (_attributes.c.trial_id == trial_id, _attributes.c.key == LEASE, _attributes.c.value_json == seen)
     return connection.execute(update(_attributes).where(*same).values(key=key, value_json=text)).rowcount == 1

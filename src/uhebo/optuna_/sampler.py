@@ -40,7 +40,7 @@ from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims
-from uhebo.optuna_.private import storage_of, study_id_of
+from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import infinite_values, read_history, refuse_several_objectives, shared_space, write_tags
 from uhebo.space import SearchSpace
 

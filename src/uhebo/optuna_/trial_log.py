@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.history import History, Outcome, State, Trial
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.private import set_system_attribute, storage_of
+from uhebo.optuna_.gaps import storage_of
 from uhebo.optuna_.tags import checked_tags
 from uhebo.space import SearchSpace
 
@@ -127,7 +127,9 @@ def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> Non
         # Only theta grows with the dimension. Without it the next fit has no warm start, and that is all.
         record.pop("theta", None)
         record["theta_dropped"] = True
-    set_system_attribute(study, trial, ATTRIBUTE, record)
+    # FrozenTrial._trial_id: a trial shows its number only, its own `set_system_attr` is gone in Optuna 5, and the
+    # storage's method, which is public, wants the id.
+    storage_of(study).set_trial_system_attr(trial._trial_id, ATTRIBUTE, record)
 
 
 def direction_sign(study: Study) -> float:

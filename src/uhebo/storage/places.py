@@ -104,7 +104,7 @@ def _why_not(place: Place, error: Exception) -> str:
 @contextmanager
 def opened(place: Place, *, create: bool = False) -> Iterator[BaseStorage]:
     """The storage for one command: closed afterwards, and a new file without a study in it removed."""
-    from uhebo.optuna_.quiet import SILENT
+    from uhebo.optuna_.gaps import SILENT
 
     fresh = place.path is not None and not place.path.exists()
     storage: BaseStorage | None = None

@@ -3,34 +3,41 @@
     worker ── fork server ── one process per trial
 
 The fork server is forked before the worker has threads or connections, and forks one process per trial: it has
-whatever was imported, and starts in milliseconds. They speak in lines of JSON. If the worker dies, the fork server sees
-the end of its pipe and ends the evaluation.
+whatever was imported, and starts in milliseconds. If the worker dies, the fork server sees the end of their pipe and
+ends the evaluation.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
-import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from uhebo.checks import number as checked_number
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError, UheboError
+from uhebo.workers.stop import Stopped
 
 Objective = Callable[[int, Mapping[str, Any]], float]
+Reply = float | UheboError
+"""The value of a trial, or why it has none."""
 END_S = 1.5
 """Seconds for an evaluation's own clean-up between SIGTERM and SIGKILL."""
 LOOK_S = 0.5
 """Seconds between looks whether a silent evaluation still lives."""
 MEGABYTE = 1 << 20
+
+
+def explained(error: BaseException) -> str:
+    """Why a trial failed, for people; an error of our own says it all."""
+    return str(error) if isinstance(error, (UheboError, Stopped)) else f"{type(error).__name__}: {error}"
 
 
 class ForkServer:
@@ -41,23 +48,20 @@ class ForkServer:
             if limit is not None:
                 checked_number(name, limit, above=0)
         self._timeout = timeout
-        asked, self._ask = os.pipe()
-        self._answers, answer = os.pipe()
+        self._asked = 0
+        self._server, worker = Pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         self._pid = os.fork()
         if self._pid == 0:
-            os.close(self._ask)
-            os.close(self._answers)
-            _serve(objective, memory, asked, answer)
-        os.close(asked)
-        os.close(answer)
-        self._unread = b""
-        self._asked = 0
+            self._server.close()
+            _serve(objective, memory, worker)
+        worker.close()
 
     def __call__(self, number: int, params: Mapping[str, Any]) -> float:
         self._asked += 1
-        self._send({"asked": self._asked, "number": number, "params": dict(params)})
+        with _alive():
+            self._server.send((self._asked, number, dict(params)))
         try:
             reply = self._reply(self._timeout)
         except BaseException:
@@ -66,101 +70,83 @@ class ForkServer:
         if reply is None:
             self._call_off()
             raise EvaluationFailed(f"no value after {self._timeout:g} s")
-        if "value" in reply:
-            return float(reply["value"])
-        if reply.get("fatal"):
-            raise CannotEvaluate(reply["error"])
-        raise EvaluationFailed(reply.get("error", "no value"))
+        if isinstance(reply, UheboError):
+            raise reply
+        return reply
 
     def _call_off(self) -> None:
-        self._send({"end": self._asked})
+        with _alive():
+            self._server.send(None)
         self._reply(2 * END_S)
+
+    def _reply(self, timeout: float | None) -> Reply | None:
+        """The answer to the latest request; None when the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with _alive():
+            while self._server.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                asked, reply = self._server.recv()
+                if asked == self._asked:
+                    return cast(Reply, reply)
+        return None
 
     def __enter__(self) -> ForkServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._ask)  # the fork server takes this for the end
-        os.close(self._answers)
+    def __exit__(self, *error: object) -> None:
+        self._server.close()  # the fork server takes this for the end
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
-    def _send(self, message: Mapping[str, Any]) -> None:
-        try:
-            os.write(self._ask, json.dumps(message).encode() + b"\n")
-        except BrokenPipeError as error:
-            raise CannotEvaluate("the process that starts evaluations was killed; start the worker again") from error
 
-    def _reply(self, timeout: float | None) -> dict[str, Any] | None:
-        """The answer to the latest request; None when the time is over."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            while b"\n" not in self._unread:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if not select.select([self._answers], [], [], left)[0]:
-                    return None
-                chunk = os.read(self._answers, 1 << 16)
-                if not chunk:
-                    raise CannotEvaluate("the process that starts evaluations was killed; start the worker again")
-                self._unread += chunk
-            line, _, self._unread = self._unread.partition(b"\n")
-            found: dict[str, Any] = json.loads(line)
-            if found["asked"] == self._asked:
-                return found
+@contextlib.contextmanager
+def _alive() -> Iterator[None]:
+    """The fork server is spoken to."""
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        raise CannotEvaluate("the process that starts evaluations was killed; start the worker again") from error
 
 
-def _serve(objective: Objective, memory: float | None, asked: int, answer: int) -> NoReturn:
+def _serve(objective: Objective, memory: float | None, worker: Connection) -> NoReturn:
     """The fork server's life. Ctrl-C reaches every process of a terminal; only the worker decides what it means."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    requests = _lines(asked)
-    for request in requests:
-        if "end" in request:
-            continue  # it was over already
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            _evaluate(objective, memory, request, write)
-        os.close(write)
-        reply = _wait(child, read, asked, requests)
-        os.close(read)
-        if reply is None:
-            break
-        os.write(answer, json.dumps({**reply, "asked": request["asked"]}).encode() + b"\n")
+    with contextlib.suppress(EOFError, ConnectionError):  # the worker is gone
+        while True:
+            request = worker.recv()
+            if request is None:
+                continue  # what is called off was over already
+            asked, number, params = request
+            answer, given = Pipe(duplex=False)
+            child = os.fork()
+            if child == 0:
+                answer.close()
+                _evaluate(objective, memory, number, params, given)
+            given.close()
+            with answer:
+                worker.send((asked, _wait(child, answer, worker)))
     os._exit(0)
 
 
-def _wait(child: int, read: int, asked: int, requests: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
-    """What the child answers; None when the worker is gone."""
-    text, ended, gone = b"", False, False
-    while True:
-        ready = select.select([read, asked], [], [], LOOK_S)[0]
-        if read in ready:
-            chunk = os.read(read, 1 << 16)
-            text += chunk
-            if not chunk or text.endswith(b"\n"):
-                break
-        elif asked in ready:
-            ended, gone = True, next(requests, None) is None
-            _end(child)
-            break
-        elif not _running(child):
-            break  # dead, but something it started still has the pipe
-    _, status = os.waitpid(child, 0)
-    if gone:
-        return None
-    with contextlib.suppress(ValueError):
-        reply: dict[str, Any] = json.loads(text)
+def _wait(child: int, answer: Connection, worker: Connection) -> Reply:
+    """What the child answers, or what became of it; it is ended when the worker calls it off or is gone."""
+    reply: Reply | None = None
+    while not wait([answer, worker], LOOK_S) and _running(child):
+        pass  # dead without an answer: something it started may still have the pipe
+    if answer.poll():
+        with contextlib.suppress(EOFError, OSError):
+            reply = answer.recv()
+    elif worker.poll():
+        _end(child)
+        worker.recv()
+        reply = EvaluationFailed("ended")
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if reply is not None:
         return reply
-    if ended:
-        return {"error": "ended"}
-    if os.WIFSIGNALED(status):
-        return {"error": f"the evaluation was killed by {signal.Signals(os.WTERMSIG(status)).name}"}
-    return {"error": f"the evaluation ended without a value, with exit code {os.WEXITSTATUS(status)}"}
+    if code < 0:
+        return EvaluationFailed(f"the evaluation was killed by {signal.Signals(-code).name}")
+    return EvaluationFailed(f"the evaluation ended without a value, with exit code {code}")
 
 
 def _end(child: int) -> None:
@@ -179,58 +165,37 @@ def _running(child: int) -> bool:
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
-def _evaluate(objective: Objective, memory: float | None, request: Mapping[str, Any], write: int) -> NoReturn:
-    def end(*_: Any) -> None:
-        raise SystemExit(143)
-
-    signal.signal(signal.SIGTERM, end)
-    reply: dict[str, Any]
+def _evaluate(
+    objective: Objective, memory: float | None, number: int, params: Mapping[str, Any], given: Connection
+) -> NoReturn:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    reply: Reply
     try:
         if memory is not None:
             _limit_memory(memory)
-        reply = {"value": repr(float(objective(request["number"], request["params"])))}
+        reply = float(objective(number, params))
     except MemoryError:
-        reply = {"error": f"it needed more than {memory:g} MB of memory" if memory is not None else "MemoryError"}
+        reply = EvaluationFailed("MemoryError" if memory is None else f"it needed more than {memory:g} MB of memory")
     except CannotEvaluate as error:
-        reply = {"error": str(error), "fatal": True}
-    except UheboError as error:
-        reply = {"error": str(error)}
+        reply = error
     except BaseException as error:
-        reply = {"error": f"{type(error).__name__}: {error}"}
+        reply = EvaluationFailed(explained(error))
     with contextlib.suppress(BaseException):
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
         sys.stderr.flush()
-        os.write(write, json.dumps(reply).encode() + b"\n")
+        given.send(reply)
     os._exit(0)
 
 
 def _limit_memory(megabytes: float) -> None:
     """What may be allocated from now on, on top of what the worker's own modules have taken."""
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    limit = _data_in_use() + int(megabytes * MEGABYTE)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-
-
-def _data_in_use() -> int:
     status = Path("/proc/self/status")
     if not status.exists():
         raise InvalidInputError("a memory limit needs Linux; leave it out")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmData:"))
-    return int(line.split()[1]) * 1024
-
-
-def _lines(descriptor: int) -> Iterator[dict[str, Any]]:
-    unread = b""
-    while True:
-        while b"\n" not in unread:
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                return
-            unread += chunk
-        line, _, unread = unread.partition(b"\n")
-        yield json.loads(line)
+    in_use = next(line for line in status.read_text().splitlines() if line.startswith("VmData:")).split()[1]
+    limit = int(in_use) * 1024 + int(megabytes * MEGABYTE)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,14 +16,12 @@ from optuna.storages import BaseStorage
 
 from uhebo.api import Direction, check_direction, check_objective, checked_value, make_sampler
 from uhebo.checks import choice, integer
-from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.methods import Strategy
+from uhebo.optuna_.gaps import SILENT
 from uhebo.optuna_.leased_trials import database_of
-from uhebo.optuna_.private import storage_of
-from uhebo.optuna_.quiet import SILENT
 from uhebo.space import as_distributions, storable
 from uhebo.storage.database import close_storage, one_writer_at_a_time
-from uhebo.storage.places import open_storage
+from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
 from uhebo.workers.child import ForkServer, Objective
 from uhebo.workers.options import Job, Options, Worked
@@ -62,53 +60,47 @@ def work(
     check_objective(fn)
     budget = integer("n_trials", n_trials, 1)
     choice("direction", direction, get_args(Direction))
-
-    def objective(number: int, params: Mapping[str, Any]) -> float:
-        value = fn(**params)
-        try:
-            return checked_value(value, number)
-        except InvalidInputError as error:
-            raise EvaluationFailed(str(error)) from error
-
     if sampler is None:
         sampler = make_sampler(seed, method, sampler_options, budget)
 
-    def load(retry: Retry) -> Job:
-        store = retry.call(lambda: open_storage(storage, create=True), "opening the storage")
-        if store is not storage:
-            stack.callback(close_storage, store)
-        database_of(store)
-        study = retry.call(
-            lambda: optuna.create_study(
-                storage=store, study_name=study_name, direction=direction, load_if_exists=True, sampler=sampler
-            ),
-            "opening the study",
+    def load(store: BaseStorage) -> Job:
+        study = optuna.create_study(
+            storage=store, study_name=study_name, direction=direction, load_if_exists=True, sampler=sampler
         )
-        retry.call(lambda: check_direction(study, direction, "give direction='{}'"), "opening the study")
+        check_direction(study, direction, "give direction='{}'")
         return Job(study, distributions, budget)
 
-    with contextlib.ExitStack() as stack:
-        return run(load, objective, options or Options())
+    def objective(number: int, params: Mapping[str, Any]) -> float:
+        return checked_value(fn(**params), number)
+
+    return run(storage, load, objective, options or Options(), create=True)
 
 
-def run(load: Callable[[Retry], Job], objective: Objective, options: Options) -> Worked:
-    """`work` on what `load` opens, which it does after the fork server for evaluations has been started."""
+def run(
+    storage: str | Path | Place | BaseStorage,
+    load: Callable[[BaseStorage], Job],
+    objective: Objective,
+    options: Options,
+    *,
+    create: bool = False,
+) -> Worked:
+    """`work` on what `load` finds in a storage, which is opened after the fork server for evaluations was started."""
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
     retry = Retry(options.patience, stop)
-    with SILENT, _limited(objective, options) as evaluate, stop.listening():
+    with SILENT, _limited(objective, options) as evaluate, stop.listening(), ExitStack() as stack:
         try:
-            job = load(retry)
-            one_writer_at_a_time(database_of(storage_of(job.study)))
+            store = retry.call(lambda: open_storage(storage, create=create), "opening the storage")
+            if store is not storage:
+                stack.callback(close_storage, store)
+            one_writer_at_a_time(database_of(store))
+            job = retry.call(lambda: load(store), "opening the study")
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
         return Shift(worker, job, evaluate, options, stop, retry).run()
 
 
-@contextlib.contextmanager
-def _limited(objective: Objective, options: Options) -> Iterator[Objective]:
+def _limited(objective: Objective, options: Options) -> AbstractContextManager[Objective]:
     if options.timeout is None and options.memory is None:
-        yield objective
-        return
-    with ForkServer(objective, timeout=options.timeout, memory=options.memory) as server:
-        yield server
+        return nullcontext(objective)
+    return ForkServer(objective, timeout=options.timeout, memory=options.memory)

@@ -60,9 +60,6 @@ class Job:
     space: Mapping[str, BaseDistribution]
     budget: int
 
-    def __post_init__(self) -> None:
-        integer("the number of trials", self.budget, 1)
-
 
 @dataclass(frozen=True)
 class Worked:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,14 +15,13 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from uhebo.errors import CannotEvaluate, UheboError
+from uhebo.optuna_.gaps import running_trial, suggest
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import LeasedTrials
-from uhebo.optuna_.suggest import running_trial, suggest
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import Objective
-from uhebo.workers.events import EventLog
+from uhebo.workers.child import Objective, explained
 from uhebo.workers.options import Job, Options, Worked
-from uhebo.workers.spool import Spool, Unsent, default_folder
+from uhebo.workers.spool import EventLog, Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
 from uhebo.workers.watch import Watch
 
@@ -39,10 +39,6 @@ class TooManyFailures(UheboError):
     """The objective fails too often on this worker."""
 
 
-class Overtaken(Exception):
-    """Another worker has taken this trial over, and dropped the half of a point it had."""
-
-
 @dataclass
 class Shift:
     """Everything a worker needs while it works; `run` is its only entry."""
@@ -56,18 +52,17 @@ class Shift:
     stored: int = 0
     failed: int = 0
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
-    _at_hand: int | None = None
 
     def run(self) -> Worked:
         options = self.options
-        study, self.space = self.job.study, dict(self.job.space)
+        study = self.job.study
         self.trials = LeasedTrials(study)
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         self.watch = Watch(
             self.trials,
             options,
-            parameters=len(self.space),
+            parameters=len(self.job.space),
             each_look=self._deliver_orphans,
             report=lambda event, stale: self.log.write(event, trial=stale.number, of=stale.lease.worker),
         )
@@ -91,16 +86,17 @@ class Shift:
         """Take and finish one trial, or wait for one to be had; False when there is nothing left to do."""
         self.stop.check()
         taken = self.retry.call(self._take, "taking a trial")
-        if taken is None:
-            return self._others_run_and_wait()
-        trial_id, lease = taken
-        self._at_hand = trial_id
-        self.watch.hold(trial_id, lease)
-        try:
-            self._finish(trial_id)
-        finally:
-            self._at_hand = None
-            self.watch.release()
+        if taken is not None:
+            self.watch.hold(*taken)
+            try:
+                self._finish(taken[0])
+            finally:
+                self.watch.release()
+        # While another worker has a trial this one stays: if that worker dies, somebody has to take over.
+        elif self.retry.call(lambda: self.trials.held() or self.trials.waiting(1), "looking for trials"):
+            self.stop.wait(min(IDLE_S, self.options.heartbeat))
+        else:
+            return False
         return True
 
     def _take(self) -> tuple[int, Lease] | None:
@@ -115,66 +111,52 @@ class Shift:
         created = self.trials.create(self.job.budget, lease)
         return None if created is None else (created, lease)
 
-    def _others_run_and_wait(self) -> bool:
-        """While another worker has a trial this one stays: if that worker dies, somebody has to take over."""
-        if not self.retry.call(lambda: self.trials.held() or self.trials.waiting(1), "looking for trials"):
-            return False
-        self.stop.wait(min(IDLE_S, self.options.heartbeat))
-        return True
-
     def _finish(self, trial_id: int) -> None:
-        suggested = self._suggested(trial_id)
-        if suggested is None:
+        with self._failing(trial_id):
+            point = self._point(trial_id)
+        if point is None:
             return
-        number, params = suggested
+        number, params = point
         try:
-            with self.stop.interruptible():
+            with self._failing(trial_id, number):
                 value = self.evaluate(number, params)
-        except Stopped as error:
-            self._fail(trial_id, number, f"interrupted by signal {error.args[0]}")
+        except CannotEvaluate:
             raise
-        except CannotEvaluate as error:
-            self._fail(trial_id, number, str(error))
-            raise
-        except (Exception, SystemExit) as error:
-            self._fail(trial_id, number, str(error) if isinstance(error, UheboError) else _named(error))
+        except (Exception, SystemExit):
             self._count(failed=True)
             return
         self.log.write("returned", trial=number, value=value, params=params)
         self._store(Unsent(trial_id, number, params, value))
         self._count(failed=False)
 
-    def _suggested(self, trial_id: int) -> tuple[int, dict[str, Any]] | None:
-        """Number and parameters; None if another worker took the trial over while this one was held up."""
+    @contextmanager
+    def _failing(self, trial_id: int, number: int | None = None) -> Iterator[None]:
+        """A signal interrupts the block, and whatever ends it early fails the trial and goes on its way."""
         try:
             with self.stop.interruptible():
-                number, params = self._point(trial_id)
-                mine = self.retry.call(self.watch.renew, "renewing a lease")
-        except (Overtaken, UpdateFinishedTrialError):  # while this worker was held up
-            self.log.write("abandoned")
-            return None
-        except BaseException as error:  # the storage or the sampler is at fault, or a signal came
-            with suppress(Exception):
-                reason = f"interrupted by signal {error.args[0]}" if isinstance(error, Stopped) else _named(error)
-                self._fail(trial_id, None, reason)
+                yield
+        except BaseException as error:
+            self._fail(trial_id, number, explained(error))
             raise
-        self.log.write("took" if mine else "abandoned", trial=number, params=params)
-        return (number, params) if mine else None
 
-    def _point(self, trial_id: int) -> tuple[int, dict[str, Any]]:
-        """Number and parameters: those it has, where another worker had it before, or the sampler's."""
+    def _point(self, trial_id: int) -> tuple[int, dict[str, Any]] | None:
+        """Number and parameters: those it has, where another worker had it before, or the sampler's.
 
-        stored = partial(self.trials.point, trial_id, self.space)
+        None if another worker took the trial over while this one was held up.
+        """
+        stored = partial(self.trials.point, trial_id, self.job.space)
         point = self.retry.call(stored, "reading a trial")
         if point is None:
-            trial = self.retry.call(lambda: running_trial(self.job.study, trial_id), "suggesting")
-            for name, distribution in self.space.items():
-                # One by one: after an outage the rest of the same suggestion is written, and not half of another.
-                self.retry.call(partial(suggest, trial, name, distribution), "suggesting")
-            point = self.retry.call(stored, "reading a trial")
-            if point is None:
-                raise Overtaken
-        return point
+            with suppress(UpdateFinishedTrialError):
+                trial = self.retry.call(lambda: running_trial(self.job.study, trial_id), "suggesting")
+                for name, distribution in self.job.space.items():
+                    # One by one: after an outage the rest of the same suggestion is written, and not half of another.
+                    self.retry.call(partial(suggest, trial, name, distribution), "suggesting")
+                point = self.retry.call(stored, "reading a trial")
+        mine = point is not None and self.retry.call(self.watch.renew, "renewing a lease")
+        number, params = point or (None, None)
+        self.log.write("took" if mine else "abandoned", trial=number, params=params)
+        return point if mine else None
 
     def _store(self, unsent: Unsent) -> None:
         """The value in the database; until it is, it is in the spool, and if it cannot be, on standard error too."""
@@ -200,8 +182,10 @@ class Shift:
 
     def _deliver_orphan(self, unsent: Unsent) -> bool:
         """A dead worker's result; it counts only if the study still has that trial with those parameters."""
-        trial = self.trials.find(unsent.trial_id)
-        if trial is None or trial.number != unsent.number or trial.params != unsent.params:
+        trial = None
+        with suppress(KeyError):
+            trial = self.trials.storage.get_trial(unsent.trial_id)
+        if trial is None or (trial.number, trial.params) != (unsent.number, unsent.params):
             logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")
             return False
         outcome = self.trials.store(unsent.trial_id, unsent.value)
@@ -216,9 +200,10 @@ class Shift:
 
     def _last_words(self) -> None:
         """The process is about to be ended, deep inside the objective."""
-        if self._at_hand is not None:
-            with suppress(Exception):
-                self.trials.storage.set_trial_state_values(self._at_hand, TrialState.FAIL)
+        mine = self.watch.mine
+        with suppress(Exception):
+            if mine is not None:
+                self.trials.storage.set_trial_state_values(mine[0], TrialState.FAIL)
 
     def _count(self, *, failed: bool) -> None:
         self._recent.append(failed)
@@ -228,7 +213,3 @@ class Shift:
                 f"{sum(self._recent)} of this worker's last {len(self._recent)} trials failed; correct the objective "
                 "(uhebo history shows why each failed) and start the worker again"
             )
-
-
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
-"""Results on their way to the database, kept in a local folder: what an objective returned survives its worker.
+"""What a worker keeps in local files: results on their way to the database, and a log of events.
 
-A result is written here, and on disk, before the database is told, and removed when the database has it. The writer
-holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for the
-same study delivers it. JSON, one file per result; nothing else is read.
+A result is on disk before the database is told, and removed when the database has it: it survives its worker. The
+writer holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for
+the same study delivers it. JSON, one file per result; nothing else is read.
 """
 
 from __future__ import annotations
@@ -128,6 +128,35 @@ class Spool:
                 self._said.add(path.name)
                 logger.warning(f"{path} is not an unsent result ({error}); it is left where it is")
             return None
+
+
+class EventLog:
+    """One line of JSON per event, on disk when the call returns, or nothing without a path.
+
+    `{"at": …, "worker": …, "event": "took" | "returned" | "stored" | "failed" | "discarded" | …}`
+    """
+
+    def __init__(self, path: Path | None, worker: str) -> None:
+        self._worker = worker
+        # One write per line, appended: lines of several workers do not mix.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._file = None if path is None else os.open(path, flags, 0o644)
+
+    def write(self, event: str, **facts: Any) -> None:
+        if self._file is None:
+            return
+        line = {"at": round(time.time(), 3), "worker": self._worker, "event": event, **facts}
+        try:
+            os.write(self._file, (json.dumps(line) + "\n").encode())
+            os.fsync(self._file)
+        except OSError as error:  # a full disk must not stand between a result and its database
+            logger.warning(f"the log of events cannot be written ({error.strerror}); it ends here")
+            self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def _lock(file: IO[bytes]) -> bool:

@@ -21,6 +21,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Stopped(BaseException):
     """A signal asked this worker to stop. Not an `Exception`: no objective swallows it by accident."""
 
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by signal {number}")
+
 
 class Stop:
     """Whether a signal has come, and what that interrupts.
@@ -101,27 +104,24 @@ class Stop:
             self._came.set()
 
     def _watch(self, read: socket.socket) -> None:
-        first: int | None = None
-        deadline: float | None = None
+        """The first signal starts the deadline, the second ends the process at once."""
+        asked = False
         with read:
-            while not self._over.is_set():
-                read.settimeout(None if deadline is None else max(0.01, deadline - time.monotonic()))
-                try:
-                    numbers = read.recv(64)
-                except TimeoutError:
-                    break
-                if not numbers:
-                    return
-                for number in numbers:
-                    if number not in SIGNALS:
-                        continue
-                    if first is not None:
-                        os._exit(128 + number)
-                    first, deadline = number, time.monotonic() + DEADLINE_S
-                    self._note(number)
-        if self._over.is_set() or first is None:
-            return
-        words = threading.Thread(target=self.last_words, daemon=True)
-        words.start()
-        words.join(LAST_WORDS_S)
-        os._exit(128 + first)
+            while byte := read.recv(1):
+                number = byte[0]
+                if number not in SIGNALS:
+                    continue
+                if asked:
+                    os._exit(128 + number)
+                asked = True
+                self._note(number)
+                deadline = threading.Timer(DEADLINE_S, self._end, (number,))
+                deadline.daemon = True
+                deadline.start()
+
+    def _end(self, number: int) -> None:
+        if not self._over.is_set():
+            words = threading.Thread(target=self.last_words, daemon=True)
+            words.start()
+            words.join(LAST_WORDS_S)
+            os._exit(128 + number)

@@ -35,30 +35,31 @@ class Watch(threading.Thread):
         self._looks = max(1, math.ceil(options.grace / options.heartbeat))
         self._each_look, self._report = each_look, report
         self._unchanged: dict[int, tuple[str, int]] = {}
-        self._mine: tuple[int, Lease] | None = None
-        self._lock = threading.Lock()
+        self._held: tuple[int, Lease] | None = None
+        self._lost: tuple[int, Lease] | None = None
         self._end = threading.Event()
         self._said: set[str] = set()
 
     def hold(self, trial_id: int, lease: Lease) -> None:
-        with self._lock:
-            self._mine = (trial_id, lease)
+        self._held = (trial_id, lease)
 
     def release(self) -> None:
-        with self._lock:
-            self._mine = None
+        self._held = None
+
+    @property
+    def mine(self) -> tuple[int, Lease] | None:
+        """The trial at hand, unless it was taken for stale."""
+        return None if self._held is self._lost else self._held
 
     def renew(self) -> bool:
         """One beat; False if the trial was taken for stale and is no longer this worker's."""
-        mine = self._mine
+        mine = self.mine
         if mine is None:
             return False
-        trial_id, lease = mine
-        renewed = self._trials.renew(trial_id, lease)
-        with self._lock:  # never while the database is waited for
-            if self._mine is mine:
-                self._mine = None if renewed is None else (trial_id, renewed)
-        return renewed is not None
+        renewed = self._trials.renew(*mine)
+        if not renewed:
+            self._lost = mine
+        return renewed
 
     def end(self) -> None:
         self._end.set()
@@ -67,7 +68,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         while not self._end.wait(self._options.heartbeat):
             try:
-                if self._mine is not None and not self.renew():
+                if self.mine is not None and not self.renew():
                     logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
                 self._look()
                 self._each_look()
@@ -78,16 +79,15 @@ class Watch(threading.Thread):
         self._trials.close_session()
 
     def _look(self) -> None:
-        mine = self._mine
+        mine = self.mine
         seen: dict[int, tuple[str, int]] = {}
         for trial in self._trials.held():
-            if mine is not None and trial.trial_id == mine[0]:
-                continue
-            text, times = self._unchanged.get(trial.trial_id, ("", 0))
-            times = times + 1 if text == trial.text else 0
-            seen[trial.trial_id] = (trial.text, times)
-            if times >= self._looks:
-                self._reap(trial)
+            if mine is None or trial.trial_id != mine[0]:
+                text, times = self._unchanged.get(trial.trial_id, ("", 0))
+                times = times + 1 if text == trial.text else 0
+                seen[trial.trial_id] = (trial.text, times)
+                if times >= self._looks:
+                    self._reap(trial)
         self._unchanged = seen
 
     def _reap(self, stale: Held) -> None:

@@ -1,0 +1,57 @@
+"""Gaps in Optuna's public interface, filled once: a study's storage, a parameter by its distribution, quiet.
+
+Private names of Optuna's stand in this room alone, each with the reason why no public one does.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import Trial
+
+from uhebo.numerics.threads import ProcessWide, Undo
+
+
+def storage_of(study: Study) -> BaseStorage:
+    # Study._storage: a sampler is handed a study and nothing else, and a study does not show its storage.
+    return study._storage
+
+
+def study_id_of(study: Study) -> int:
+    # Study._study_id: the public way, `storage.get_study_id_from_name`, is a query and fails while a database is away.
+    return study._study_id
+
+
+def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    """The value of one parameter, through the public method for its kind."""
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))  # Optuna has no other kind
+    ask: Any = trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
+    return ask(name, distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+
+
+def running_trial(study: Study, trial_id: int) -> Trial:
+    """A running trial to suggest for, as `study.ask` would return it.
+
+    Optuna's samplers read the log once per trial, from a cache that `ask` empties; a copied study starts with none.
+    """
+    return Trial(copy.copy(study), trial_id)
+
+
+def _show_only(level: int) -> Undo:
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(verbosity, level))
+    return partial(optuna.logging.set_verbosity, verbosity)
+
+
+QUIET = ProcessWide(partial(_show_only, optuna.logging.WARNING))
+"""No line per trial: it would tear a progress bar to pieces, and the result has the history."""
+SILENT = ProcessWide(partial(_show_only, optuna.logging.ERROR))
+"""None of its warnings either: they are for programmers, and a worker retries the errors it warns of."""
