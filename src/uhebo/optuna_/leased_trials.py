@@ -94,7 +94,7 @@ class LeasedTrials:
         The count is taken inside Optuna's own transaction, under the lock with which it hands out trial numbers.
         """
 
-        def check(session: Session) -> None:
+        def check(session: Session, *_: Any) -> None:
             if any(isinstance(row, TrialModel) for row in session.new):
                 used = session.scalar(self._count) or 0
                 if used >= budget:
@@ -116,12 +116,11 @@ class LeasedTrials:
         own = _attributes.c.trial_id == trial_id
         taken: list[Lease] = []
 
-        def write_lease(session: Session) -> None:
+        def write_lease(session: Session, *_: Any) -> None:
             if not any(isinstance(row, TrialModel) and row.trial_id == trial_id for row in session.dirty):
                 return
             queued = session.scalar(select(_attributes.c.value_json).where(own, _attributes.c.key == QUEUED))
-            attempt = 1 if queued is None else Lease.parse(queued).attempt
-            lease = Lease(worker, attempt=attempt, at=now())
+            lease = Lease(worker, attempt=Lease.parse(str(queued)).attempt, at=now())
             session.execute(delete(_attributes).where(own, _attributes.c.key.in_((LEASE, QUEUED))))
             session.execute(insert(_attributes).values(trial_id=trial_id, key=LEASE, value_json=lease.text))
             taken.append(lease)
@@ -135,18 +134,14 @@ class LeasedTrials:
         return taken[-1]
 
     @contextmanager
-    def _before_flush(self, action: Callable[[Session], None]) -> Iterator[None]:
+    def _before_flush(self, action: Callable[..., None]) -> Iterator[None]:
         """Run `action` inside Optuna's transactions in this thread; other threads have sessions of their own."""
         session = self.storage.scoped_session()
-
-        def hook(session: Session, *_: Any) -> None:
-            action(session)
-
-        event.listen(session, "before_flush", hook)
+        event.listen(session, "before_flush", action)
         try:
             yield
         finally:
-            event.remove(session, "before_flush", hook)
+            event.remove(session, "before_flush", action)
 
     def renew(self, trial_id: int, lease: Lease) -> bool:
         """One beat; False if the trial was taken for stale and is no longer this worker's."""

@@ -12,7 +12,6 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
 
 from __future__ import annotations
 
-import logging
 import math
 import secrets
 import threading
@@ -20,7 +19,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,8 +30,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from uhebo.acquire.functions import check_acquisition
-from uhebo.checks import integer, optional_integer
-from uhebo.errors import InvalidInputError
+from uhebo.checks import choice, integer, number, optional_integer
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
@@ -41,10 +39,15 @@ from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims
 from uhebo.optuna_.gaps import storage_of, study_id_of
-from uhebo.optuna_.trial_log import infinite_values, read_history, refuse_several_objectives, shared_space, write_tags
+from uhebo.optuna_.trial_log import (
+    infinite_values,
+    read_history,
+    refuse_several_objectives,
+    shared_space,
+    warn_once,
+    write_tags,
+)
 from uhebo.space import SearchSpace
-
-logger = logging.getLogger("uhebo")
 
 INITIAL_PER_DIMENSION = 3
 """Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
@@ -91,16 +94,17 @@ class UHESampler(BaseSampler):
         exact: bool = False,
         reward_clip: Clip = "below",
     ) -> None:
-        self._given, self._method = method, named_method(method)
+        self.method = method
+        """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
+        self._method = named_method(method)
         self._n_trials = optional_integer("n_trials", n_trials, 1)
         self._n_startup_trials = optional_integer("n_startup_trials", n_startup_trials, 0)
         if prior is not None:
             named_prior(prior, 1)
-        if beta != "theory" and not (isinstance(beta, (int, float)) and math.isfinite(beta) and beta >= 0):
-            raise InvalidInputError(f"beta is {beta!r}; expected a number >= 0 or 'theory'")
-        if reward_clip not in ("below", "both", "none"):
-            raise InvalidInputError(f"reward_clip is {reward_clip!r}; expected 'below', 'both' or 'none'")
-        self._settings = Settings(
+        if beta != "theory":
+            beta = number("beta", beta, 0.0, also=", or 'theory'")
+        choice("reward_clip", reward_clip, get_args(Clip))
+        self.settings = Settings(
             seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
             prior=prior,
@@ -110,17 +114,7 @@ class UHESampler(BaseSampler):
             exact=exact,
             reward_clip=reward_clip,
         )
-        self._said: set[str] = set()
-
-    @property
-    def method(self) -> str | Strategy | Method:
-        """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
-        return self._given
-
-    @property
-    def settings(self) -> Settings:
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
-        return self._settings
 
     def reseed_rng(self) -> None:
         """Nothing to do: random numbers come from (seed, trial number), and no two trials share a number."""
@@ -131,7 +125,8 @@ class UHESampler(BaseSampler):
         _begun.suggestion = (study, trial.number, trials)
         space = shared_space(study, trials)
         if space.conditional:
-            self._say_once(
+            warn_once(
+                study,
                 "conditional",
                 f"parameters {list(space.conditional)} are not in every trial: they are sampled at random, "
                 f"the model covers {list(space.distributions) or 'nothing'}",
@@ -153,7 +148,7 @@ class UHESampler(BaseSampler):
         if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
         step = self.step(study, trial.number, space, _read_already(study, trial))
-        if step.slot.initial and not (self._settings.deterministic and space.size < math.inf):
+        if step.slot.initial and not (self.settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
@@ -179,10 +174,18 @@ class UHESampler(BaseSampler):
     def step(self, study: Study, number: int, space: SearchSpace, trials: Sequence[FrozenTrial] | None = None) -> Step:
         """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
         trials = study.get_trials(deepcopy=False) if trials is None else trials
-        self._say_what_is_odd(trials)
-        history = read_history(study, space, self._n_initial(space), leave_out=number, trials=trials)
-        slot = history.next_slot(number)
-        return Step(history, self._settings_for(space), slot, self._method.model, self._method.acquisition)
+        infinite, finite = infinite_values(trials)
+        if infinite and finite:
+            warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
+        elif infinite:
+            warn_once(study, "no finite", "no trial has a finite value yet: suggestions are random until one has")
+        n_initial = self._n_startup_trials
+        if n_initial is None:
+            n_initial = INITIAL_PER_DIMENSION * space.domain.dimension
+        history = read_history(study, space, n_initial, leave_out=number, trials=trials)
+        horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
+        settings = replace(self.settings, horizon=horizon)
+        return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
@@ -195,19 +198,8 @@ class UHESampler(BaseSampler):
         refuse_several_objectives(study)
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
-        rng = np.random.default_rng([self._settings.seed, trial.number, zlib.crc32(param_name.encode())])
+        rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.domain.uniform(rng, 1)[0])[param_name]
-
-    def _settings_for(self, space: SearchSpace) -> Settings:
-        if self._n_trials is None:
-            return self._settings
-        horizon = max(1, self._n_trials - self._n_initial(space))
-        return replace(self._settings, horizon=horizon)
-
-    def _n_initial(self, space: SearchSpace) -> int:
-        if self._n_startup_trials is not None:
-            return self._n_startup_trials
-        return INITIAL_PER_DIMENSION * space.domain.dimension
 
     def _leave_settings(self, study: Study) -> None:
         """Write the sampler's arguments into the study, once: whoever reads it later can ask for the same model."""
@@ -222,22 +214,10 @@ class UHESampler(BaseSampler):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments that make this sampler again, as JSON can hold them: what is not a name or a number is None."""
-        given = {**vars(self._settings), "method": self._given, "kernel": self._settings.kernel.name}
+        given = {**vars(self.settings), "method": self.method, "kernel": self.settings.kernel.name}
         given |= {"n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
         del given["horizon"]
         return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
-
-    def _say_what_is_odd(self, trials: Sequence[FrozenTrial]) -> None:
-        infinite, finite = infinite_values(trials)
-        if infinite and finite:
-            self._say_once("infinite", "infinite objective values are taken as the worst or best finite value seen")
-        elif infinite:
-            self._say_once("no finite value", "no trial has a finite value yet: suggestions are random until one has")
-
-    def _say_once(self, key: str, message: str) -> None:
-        if key not in self._said:
-            self._said.add(key)
-            logger.warning(message)
 
 
 def _read_already(study: Study, trial: FrozenTrial) -> list[FrozenTrial] | None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+Check = Callable[[Any], bool]
 
 MOST_ITERATIONS = 10**9
 MOST_PARAMETERS = 10_000
@@ -22,12 +25,12 @@ NEEDS = {"arm": "p", "g": "deviation"}
 """Tags that mean nothing without another: tag -> the other."""
 
 
-def _number(value: Any, low: float, high: float) -> bool:
-    return not isinstance(value, bool) and isinstance(value, (int, float)) and low <= value <= high
+def _number(low: float, high: float, kind: Any = (int, float)) -> Check:
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
 
 
-def _integer(value: Any, low: int, high: int) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int) and low <= value <= high
+_integer = partial(_number, kind=int)
+_reward = _number(-sys.float_info.max, sys.float_info.max)
 
 
 def _word(value: Any) -> bool:
@@ -44,29 +47,25 @@ def _log_theta(value: Any) -> bool:
 def _rewards(value: Any) -> bool:
     """{trial number as text: reward}."""
     return isinstance(value, dict) and all(
-        isinstance(number, str)
-        and number.isascii()
-        and number.isdigit()
-        and len(number) < 16
-        and _number(reward, -sys.float_info.max, sys.float_info.max)
+        isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 16 and _reward(reward)
         for number, reward in value.items()
     )
 
 
-KNOWN: dict[str, Callable[[Any], bool]] = {
+KNOWN: dict[str, Check] = {
     "role": _word,
-    "t": lambda value: _integer(value, 0, MOST_ITERATIONS),
-    "n": lambda value: _integer(value, 0, MOST_ITERATIONS),
-    "arm": lambda value: _integer(value, 0, 1),
-    "p": lambda value: _number(value, 1e-9, 1.0),
+    "t": _integer(0, MOST_ITERATIONS),
+    "n": _integer(0, MOST_ITERATIONS),
+    "arm": _integer(0, 1),
+    "p": _number(1e-9, 1.0),
     "estimator": _word,
     "theta": _log_theta,
-    "jitter": lambda value: _number(value, 0.0, 1e300),
+    "jitter": _number(0.0, 1e300),
     "fallback": _word,
     "converged": lambda value: isinstance(value, bool),
-    "g": lambda value: _number(value, 1.0, LARGEST_FACTOR),
-    "deviation": lambda value: _number(value, 0.0, 1e6),
-    "beta": lambda value: _number(value, 0.0, 1e6),
+    "g": _number(1.0, LARGEST_FACTOR),
+    "deviation": _number(0.0, 1e6),
+    "beta": _number(0.0, 1e6),
     "rewards": _rewards,
 }
 """Name -> whether a value is one this name can have."""

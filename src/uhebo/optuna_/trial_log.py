@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.history import History, Outcome, State, Trial
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.gaps import storage_of
+from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.tags import checked_tags
 from uhebo.space import SearchSpace
 
@@ -29,8 +29,8 @@ FAILURE = "uhebo:failure"
 """User attribute of a failed trial: why."""
 ATTRIBUTE_LIMIT = 2000
 """Characters; SQL storages take about this many in one system attribute."""
-_said: WeakKeyDictionary[BaseStorage, set[str]] = WeakKeyDictionary()
-"""What has been warned of, per storage."""
+_said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
+"""What has been warned of: studies by their ids, and topics."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,8 @@ def shared_space(study: Study, trials: Sequence[FrozenTrial] | None = None) -> S
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not finished:
         return SharedSpace({}, ())
-    shared, every = set(finished[0].distributions), set(finished[0].distributions)
-    for trial in finished:
-        names = trial.distributions.keys()
-        shared.intersection_update(names)
-        every.update(names)
+    every: set[str] = set().union(*(trial.distributions for trial in finished))
+    shared = every.intersection(*(trial.distributions for trial in finished))
     latest = max(finished, key=lambda trial: trial.number).distributions
     varying = {name: latest[name] for name in sorted(shared) if not latest[name].single()}
     return SharedSpace(varying, tuple(sorted(every - shared)))
@@ -96,12 +93,6 @@ def read_history(
         state: State = "running" if running else "failed" if value is None else "finished"
         ours = not fixed and (bool(tags) or running)
         read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours))
-    _say_what_is_damaged(study, damaged)
-    outcomes = (Outcome(sign=direction_sign(study)),)
-    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
-
-
-def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
     if damaged:
         number, names = damaged[0]
         warn_once(
@@ -110,13 +101,15 @@ def _say_what_is_damaged(study: Study, damaged: Sequence[tuple[int, tuple[str, .
             f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
             f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
         )
+    outcomes = (Outcome(sign=direction_sign(study)),)
+    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
 
 
 def warn_once(study: Study, topic: str, message: str) -> None:
-    """Log a warning, once per storage and topic: a log is read again and again."""
-    said = _said.setdefault(storage_of(study), set())
-    if topic not in said:
-        said.add(topic)
+    """Log a warning, once per study and topic: a log is read again and again."""
+    said, key = _said.setdefault(storage_of(study), set()), (study_id_of(study), topic)
+    if key not in said:
+        said.add(key)
         logger.warning(message)
 
 
