@@ -28,14 +28,13 @@ from tests.conftest import require
 from tests.waiting import wait_for
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.importance import Importance
-from uhebo.errors import InvalidInputError, UheboError
+from uhebo.errors import InvalidInputError, MissingExtraError, UheboError
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import figures, safe_file_name, theme, write_report
-from uhebo.report.files import MissingExtraError, ReportError
 from uhebo.report.html import report_html
 from uhebo.report.plots import pictures
-from uhebo.report.text import clean, in_csv, in_figure, in_markdown
+from uhebo.report.text import ReportError, clean, in_csv, in_figure, in_markdown
 from uhebo.report.view import StudyView, role_of
 
 require("plotly", "pip install 'uhebo[plot]'")
@@ -208,7 +207,7 @@ def test_regret_appears_with_a_known_optimum_on_a_log_axis() -> None:
 def test_slices_go_through_the_surrogate_and_the_best_point() -> None:
     study = two_floats()
     view = StudyView.of(study)
-    best, belief = view.best, view.belief
+    best, belief = view.best, view.diagnosis.belief
     assert best is not None
     assert belief is not None
     name = view.ranked[0]
@@ -338,7 +337,7 @@ def test_without_plotly_the_error_says_what_to_install(monkeypatch: pytest.Monke
         raise ImportError(name)
 
     study = two_floats()
-    monkeypatch.setattr("uhebo.report.files.importlib.import_module", missing)
+    monkeypatch.setattr("uhebo.report.text.importlib.import_module", missing)
     with pytest.raises(MissingExtraError, match=re.escape("pip install 'uhebo[plot]'")) as caught:
         figures(study)
     assert isinstance(caught.value, UheboError)
@@ -495,7 +494,7 @@ def test_a_full_disk_is_one_clear_error_and_keeps_the_old_file(tmp_path: Path, m
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("uhebo.report.files.os.fsync", full)
+    monkeypatch.setattr("uhebo.report.text.os.fsync", full)
     with pytest.raises(ReportError, match="No space left on device"):
         write_report(no_finished(), path)
     assert path.read_text() == "old"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from uhebo.report.files import write_atomically
+from uhebo.report.text import write_atomically
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #fff; --line: #d5dae0; --soft: #f3f5f7; }

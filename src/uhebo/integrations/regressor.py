@@ -11,7 +11,7 @@ from uhebo import checks
 from uhebo.belief import Outcome, OutcomeBelief, Units
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.estimate import Fit, named_estimator
-from uhebo.gp import Data, Posterior, Prior, named_prior
+from uhebo.gp import Data, Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng
@@ -73,10 +73,9 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
         kernel = named_kernel(self.kernel)
         estimate = named_estimator(self.estimator)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        inputs, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._low = inputs.min(axis=0)
-        spread = inputs.max(axis=0) - self._low
+        spread = np.ptp(inputs, axis=0)
         self._width = np.where(spread > 0.0, spread, 1.0)
         units, data = Units.of(Data.of(self._scaled(inputs), targets), sign=1.0, warped=False)
         prior = named_prior(self.prior, data.dimension)
@@ -120,7 +119,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         """Joint samples of the latent function at the rows of X, (m, n_samples)."""
         n_samples = checks.integer("n_samples", n_samples, 1)
         inputs, rng = self._checked(X), _generator(random_state)
-        posteriors: tuple[Posterior, ...] = self.fit_.posteriors
+        posteriors = self.fit_.posteriors
         counts = rng.multinomial(n_samples, np.full(len(posteriors), 1.0 / len(posteriors)))
         drawn = [p.sample(inputs, rng, int(n)) for p, n in zip(posteriors, counts, strict=True) if n]
         return self._believed.units.told(rng.permutation(np.concatenate(drawn)).T)

@@ -171,10 +171,8 @@ class UHESearchCV(BaseSearchCV):
 
     def _tell(self, trials: Sequence[Trial], scores: Sequence[float]) -> None:
         for trial, score in zip(trials, scores, strict=True):
-            if math.isnan(score):
-                self.study_.tell(trial, state=TrialState.FAIL)
-            else:
-                self.study_.tell(trial, float(score))
+            failed = math.isnan(score)
+            self.study_.tell(trial, None if failed else float(score), TrialState.FAIL if failed else None)
 
     def _checked(self) -> dict[str, BaseDistribution]:
         """The space written out, after everything that can be refused before the first fit has been."""

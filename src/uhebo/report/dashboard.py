@@ -23,9 +23,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from uhebo.diagnosis import diagnose
-from uhebo.report.files import ReportError, optional
 from uhebo.report.plots import figures
-from uhebo.report.text import clean, rendered
+from uhebo.report.text import ReportError, clean, optional, rendered
 from uhebo.storage.places import open_storage
 
 logger = logging.getLogger("uhebo")

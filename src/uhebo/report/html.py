@@ -10,22 +10,19 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from optuna.study import Study
-from optuna.trial import FrozenTrial
 
 from uhebo._version import __version__
 from uhebo.diagnosis import Diagnosis, Section, diagnose
 from uhebo.report import theme
-from uhebo.report.files import optional, write_atomically
 from uhebo.report.plots import pictures
-from uhebo.report.text import in_csv, in_figure, rendered, safe_file_name
+from uhebo.report.text import in_csv, in_figure, optional, rendered, safe_file_name, write_atomically
 from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView, role_of
 
@@ -39,7 +36,7 @@ MOST_ROWS = 500
 """Maximum rows in the page; the CSV has all."""
 MOST_COLUMNS = 60
 """Maximum parameters and attributes in the page; the CSV has all."""
-TONES = {"trust": "trust", "caution": "caution", "do not trust": "distrust"}
+TONES = {"trust": "trust", "do not trust": "distrust"}
 STATES = {"complete": "finished", "fail": "failed"}
 
 
@@ -75,27 +72,30 @@ def report_html(
     plotly = str(optional("plotly.offline", "plot").get_plotlyjs()).replace("</script", "<\\/script")
     as_it_is = optional("markupsafe", "plot").Markup
     view = StudyView.of(study, diagnose(study) if diagnosis is None else diagnosis)
-    drawn, table = pictures(study, view.diagnosis, optimum), TrialTable(view)
+    drawn = pictures(study, view.diagnosis, optimum)
+    columns, rows = _table(view)
+    best = _best_rows(view, rows)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
     style, script = (
         (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
-    rows = [table.row(trial) for trial in table.shown]
-    examples = [next((row[i] for row in rows if row[i] != ""), "") for i in range(len(table.columns))]
+    examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(columns))]
     return rendered(
         "page.html.j2",
         heading=named if title is None else title,
         view=view,
-        table=table,
-        shown=list(zip(table.columns, examples, strict=True))[:MOST_COLUMNS],
-        states=Counter(STATES.get(state, state) for state in (t.state.name.lower() for t in table.trials)),
+        rows=rows,
+        best=best,
+        columns=columns,
+        shown=list(zip(columns, examples, strict=True))[:MOST_COLUMNS],
+        states=Counter(STATES.get(row[1], row[1]) for row in rows),
         notes=sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
         diagnosis=view.diagnosis,
         tone=TONES.get(view.diagnosis.verdict, "caution"),
         sections=[(section, _is_wide(section)) for section in view.diagnosis.sections()],
         pictures=drawn,
         book=_book(study, drawn),
-        csv=as_it_is(table.csv_link()),
+        csv=as_it_is(_csv_link([columns, *rows])),
         csv_name=safe_file_name(study.study_name, ".csv"),
         policy=as_it_is(_policy(plotly, script)),
         style=as_it_is(style),
@@ -132,48 +132,32 @@ def _book(study: Study, drawn: list[Picture]) -> dict[str, Any]:
     return {"templates": {mode: theme.template(mode) for mode in ("light", "dark")}, "figures": figures}
 
 
-@dataclass(frozen=True)
-class TrialTable:
-    """Column names and one row per trial."""
+def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
+    """Column names, parameters and attributes in the order of first sight, and one row per trial, by number.
 
-    view: StudyView
+    A cell is empty text where the trial has nothing, which None (a choice, say) is not.
+    """
+    trials = sorted(view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+    parameters = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    attributes = list(dict.fromkeys(name for trial in trials for name in trial.user_attrs))
+    rows = []
+    for trial in trials:
+        told = [trial.number, trial.state.name.lower(), trial.values[0] if trial.values else ""]
+        told += [trial.params.get(name, "") for name in parameters]
+        rows.append([*told, role_of(trial), *(trial.user_attrs.get(name, "") for name in attributes)])
+    return ["trial", "state", view.target, *parameters, "proposed by", *attributes], rows
 
-    @cached_property
-    def trials(self) -> list[FrozenTrial]:
-        return sorted(self.view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
 
-    @cached_property
-    def parameters(self) -> list[str]:
-        """In the order of first sight, like the attributes."""
-        return list(dict.fromkeys(name for trial in self.trials for name in trial.params))
+def _best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
+    """All rows, or where they are too many, those of the best trials."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    order = np.argsort(-view.values if view.maximise else view.values, kind="stable")[:MOST_ROWS]
+    by_number = {row[0]: row for row in rows}
+    return [by_number[view.finished[i].number] for i in order]
 
-    @cached_property
-    def attributes(self) -> list[str]:
-        return list(dict.fromkeys(name for trial in self.trials for name in trial.user_attrs))
 
-    @cached_property
-    def columns(self) -> list[str]:
-        return ["trial", "state", self.view.target, *self.parameters, "proposed by", *self.attributes]
-
-    def row(self, trial: FrozenTrial) -> list[Any]:
-        """One cell per column; empty text where the trial has nothing, which None (a choice, say) is not."""
-        value = trial.values[0] if trial.values else ""
-        parameters = [trial.params.get(name, "") for name in self.parameters]
-        attributes = [trial.user_attrs.get(name, "") for name in self.attributes]
-        return [trial.number, trial.state.name.lower(), value, *parameters, role_of(trial), *attributes]
-
-    @cached_property
-    def shown(self) -> list[FrozenTrial]:
-        """All trials by number, or where they are too many, the best ones."""
-        if len(self.trials) <= MOST_ROWS:
-            return self.trials
-        sign = -1.0 if self.view.maximise else 1.0
-        return sorted(self.view.finished, key=lambda trial: (sign * float(trial.value or 0.0), trial.number))[
-            :MOST_ROWS
-        ]
-
-    def csv_link(self) -> str:
-        """The CSV as a data URI, with the mark by which spreadsheets know UTF-8."""
-        lines = (self.columns, *map(self.row, self.trials))
-        text = "".join(",".join(map(in_csv, line)) + "\r\n" for line in lines)
-        return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode("utf-8-sig")).decode("ascii")
+def _csv_link(lines: list[list[Any]]) -> str:
+    """The CSV as a data URI, with the mark by which spreadsheets know UTF-8."""
+    text = "".join(",".join(map(in_csv, line)) + "\r\n" for line in lines)
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode("utf-8-sig")).decode("ascii")

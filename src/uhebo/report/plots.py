@@ -7,20 +7,20 @@ traces, Optuna's parallel coordinates up to 4.x among them, do not survive).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from optuna.study import Study
 
-from uhebo.diagnosis import Diagnosis
+from uhebo.diagnosis import Diagnosis, lengthscale_history
+from uhebo.optuna_.trial_log import read_history
 from uhebo.report import theme
-from uhebo.report.calibration_plots import calibration
-from uhebo.report.method_plots import arm_weights, lengthscales
-from uhebo.report.surrogate_plots import contour, importance, slices
-from uhebo.report.text import in_figure, shown
+from uhebo.report.surrogate_plots import calibration, contour, importance, slices
+from uhebo.report.text import in_figure, optional, shown
 from uhebo.report.theme import Figure, Picture
-from uhebo.report.view import StudyView, role_marks, thinned
+from uhebo.report.view import StudyView, log_places, role_marks, thinned
 
 TITLE = 40
 """Room for a title above a figure, in pixels."""
@@ -29,6 +29,15 @@ GROUPS = 12
 MOST_AXES = 10
 MOST_LINES = 1000
 AXIS_LABEL = {"showarrow": False, "xanchor": "left", "xshift": 5, "font": {"size": 11, "shadow": "auto"}}
+MOST_PARAMETERS = 6
+REFITS = 10
+"""Fits of an estimator that the study did not use, spread over its trials, for comparison."""
+LARGEST_REFIT = 300
+FEWEST = 4
+"""Finished trials from which on a history is worth drawing."""
+MOST_FITS = 300
+PANEL = 140
+"""Pixels per panel."""
 
 
 def figures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> dict[str, Figure]:
@@ -97,13 +106,9 @@ def _robust_range(figure: Figure, view: StudyView) -> Figure:
 
 def _steps(view: StudyView) -> tuple[list[int], list[float]]:
     """Best so far at every improvement and at the end."""
-    x: list[int] = []
-    y: list[float] = []
-    for trial, value in zip(view.finished, view.values.tolist(), strict=True):
-        if not y or (value > y[-1] if view.maximise else value < y[-1]):
-            x.append(trial.number)
-            y.append(value)
-    return [*x, view.finished[-1].number], [*y, y[-1]]
+    best = (np.maximum if view.maximise else np.minimum).accumulate(view.values)
+    kept = [0, *(np.flatnonzero(best[1:] != best[:-1]) + 1).tolist(), len(best) - 1]
+    return [view.finished[i].number for i in kept], best[kept].tolist()
 
 
 def regret(view: StudyView, optimum: float) -> Iterator[Picture]:
@@ -135,15 +140,17 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
     table = np.round(np.column_stack(columns), 4)
     rank = (values if view.maximise else -values).argsort(kind="stable").argsort()
     traces = []
+    colours = [[0, theme.WORST_LINE], [1, theme.BEST_LINE]]
+    blended = optional("plotly.colors", "plot").sample_colorscale
     for group, rows in enumerate(table[rank * GROUPS // len(trials) == i] for i in range(GROUPS)):
         share = (group / (GROUPS - 1)) ** 3
-        style = {"color": _blend(theme.WORST_LINE, theme.BEST_LINE, share), "width": 1.0 + 1.2 * share}
+        style = {"color": blended(colours, share)[0], "width": 1.0 + 1.2 * share}
         x: list[int | None] = [*range(table.shape[1]), None] * len(rows)
         y: list[float | None] = [v for row in rows.tolist() for v in (*row, None)]
         if len(rows):
             traces.append(theme.trace(x, y, mode="lines", line=style, opacity=0.4 + 0.5 * share))
     bar = {"tickvals": [0, 1], "ticktext": ["worst", "best"], "thickness": 12, "outlinewidth": 0, "len": 0.9}
-    scale = {"color": [0, 1], "colorscale": [[0, theme.WORST_LINE], [1, theme.BEST_LINE]], "size": 0.1, "colorbar": bar}
+    scale = {"color": [0, 1], "colorscale": colours, "size": 0.1, "colorbar": bar}
     traces.append(theme.marks([None], [None], "", scale))
     labels = [in_figure(view.target, 14), *(in_figure(name, 16) for name in names)]
     figure = theme.figure(
@@ -165,7 +172,83 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
     yield Picture("parallel", "Parallel coordinates", sentence, figure)
 
 
-def _blend(first: str, second: str, share: float) -> str:
-    """A colour between two, both as #rrggbb."""
-    pairs = ((int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+def lengthscales(view: StudyView) -> Iterator[Picture]:
+    """One panel per parameter: lengthscale at each fit, the consistent estimate against MAP."""
+    if not view.ranked or len(view.modelled) < FEWEST:
+        return
+    every = math.ceil(min(len(view.modelled), LARGEST_REFIT) / REFITS)
+    history = lengthscale_history(view.study, max(every, 2))
+    if not history.by_estimator:
+        return
+    names = view.ranked[:MOST_PARAMETERS]
+    called = {name: theme.ESTIMATOR_NAMES.get(name, in_figure(name)) for name in sorted(history.by_estimator)}
+    height = PANEL * len(names) + 120
+    figure = theme.panels([in_figure(name, 60) for name in names], 30 / (PANEL * len(names)), height)
+    figure.update_annotations(x=0, xanchor="left", font={"size": 13})
+    for row, name in enumerate(names, 1):
+        column, seen = history.names.index(name), []
+        for estimator, label in called.items():
+            label += ", fitted afterwards" if estimator in history.fitted else ""
+            fits = thinned(history.by_estimator[estimator], MOST_FITS)
+            lengths = [math.exp(log_theta[column]) for _, log_theta in fits]
+            seen += lengths
+            colour, dash = theme.ESTIMATOR_COLOURS.get(estimator, theme.NEUTRAL), theme.ESTIMATOR_DASHES.get(estimator)
+            hover = "trial %{x}<br>lengthscale %{y:.3g}"
+            trace = theme.line([number for number, _ in fits], lengths, label, colour, hover, width=2, dash=dash)
+            marker = {"size": 5, "symbol": "circle-open" if estimator == "map" else "circle"}
+            trace.update(mode="lines+markers", marker=marker, legendgroup=label, showlegend=row == 1)
+            figure.add_trace(trace, row, 1)
+        _log_axis(figure, row, seen)
+    figure.update_xaxes(row=len(names), col=1, title={"text": "trial"}, tickformat="d")
+    figure.update_layout(margin={"t": 80}, legend={"y": 1 + 30 / height})
+    sentence = (
+        "Lengthscale of each parameter in units of its range at every fit, by "
+        f"{' and '.join(called.values())}: long means "
+        "the parameter hardly matters, and estimates that stay apart mean that the data do not settle the matter."
+    )
+    yield Picture("lengthscales", "Lengthscales over time", sentence, figure)
+
+
+def _log_axis(figure: Figure, row: int, lengths: list[float]) -> None:
+    """At least one decade, so that a steady lengthscale looks steady, with as many labels as have room."""
+    logs = [math.log10(length) for length in lengths]
+    middle, half = (min(logs) + max(logs)) / 2, 1.1 * max(max(logs) - min(logs), 1.0) / 2
+    places = log_places(10 ** (middle - half), 10 ** (middle + half), 4)
+    labels = {"tickvals": places, "ticktext": [f"{place:.3g}" for place in places]}
+    figure.update_yaxes(row=row, col=1, type="log", range=[middle - half, middle + half], **labels)
+
+
+def arm_weights(view: StudyView) -> Iterator[Picture]:
+    """Probability of the arm with random points at every trial, which arm was drawn, and the share of random points.
+
+    The probabilities are those the trials wrote down when they were drawn: a replay would need the budget the sampler
+    was given, which is not in the study.
+    """
+    history = read_history(view.study, view.space, 0)
+    ours = [t for t in history.trials if t.tags.get("role") in ("random", "model")]
+    drawn = [trial for trial in ours if "arm" in trial.tags]
+    if not drawn:
+        return
+    hover = "trial %{x}<br>%{y:.0%}"
+    weights = [t.tags["p"] if t.tags["arm"] == 0 else 1.0 - t.tags["p"] for t in drawn]
+    probability, colour = "probability of the random arm", theme.ROLE_COLOURS["random"]
+    traces = [theme.line([t.number for t in drawn], weights, probability, colour, hover, shape="hv")]
+    for arm, role in enumerate(("random", "model")):
+        chosen = [(t.number, w) for t, w in zip(drawn, weights, strict=True) if t.tags["arm"] == arm]
+        if chosen:
+            x, y = zip(*thinned(chosen), strict=True)
+            traces.append(theme.marks(x, y, f"{role} arm drawn", theme.role_marker(role)))
+    random = np.cumsum([t.tags["role"] == "random" for t in ours]) / np.arange(1, len(ours) + 1)
+    shares = thinned(list(zip((t.number for t in ours), np.round(random, 4).tolist(), strict=True)))
+    x, y = zip(*shares, strict=True)
+    traces.append(theme.line(x, y, "share of random points", theme.NEUTRAL, hover, dash="dot", width=2))
+    figure = theme.figure(
+        traces,
+        xaxis={"title": {"text": "trial"}, "tickformat": "d"},
+        yaxis={"title": {"text": "probability, share"}, "range": [-0.02, 1.02], "tickformat": ".0%"},
+    )
+    sentence = (
+        f"Probability with which the bandit draws the arm that includes random points: {weights[0]:.0%} at first, "
+        f"{weights[-1]:.0%} at the last of {len(drawn)} trials; {shares[-1][1]:.0%} of the points were random."
+    )
+    yield Picture("arms", "Weights of the arms", sentence, figure)

@@ -1,4 +1,8 @@
-"""What the surrogate believes: importances, slices through the best point, a map of the two that matter most."""
+"""What the surrogate believes, and how well it predicts.
+
+Importances, slices through the best point, a map of the two parameters that matter most; then each value predicted from
+all the others, and the coverage of the intervals.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from optuna.trial import FrozenTrial
+from scipy.special import ndtri
 
+from uhebo.diagnosis.calibration import Calibration
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
-from uhebo.report.axes import CURVE, SURFACE, ParameterAxis, entries
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import StudyView, role_marks, thinned
+from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries, role_marks, thinned
 from uhebo.types import Array
 
 MOST_SLICES = 12
 MOST_BARS = 20
-SLICE_POINTS = 400
+MOST_MARKS = 400
+"""Maximum trials drawn on a slice, on the map, or against their predictions."""
 BAND = (0.025, 0.5, 0.975)
 """Levels of the band around a slice, and of the line in it."""
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+FEWEST = 3
+"""Values from which on there is something to draw."""
+PERFECT: dict[str, Any] = {"width": 1.5, "dash": "dash"}
 
 
 def importance(view: StudyView) -> Iterator[Picture]:
@@ -52,13 +63,14 @@ def importance(view: StudyView) -> Iterator[Picture]:
 
 def slices(view: StudyView) -> Iterator[Picture]:
     """One picture per parameter: median and 95 % band through the best point, and the trials, projected."""
-    belief, best = view.belief, view.best
+    belief, best = view.diagnosis.belief, view.best
     if belief is None or best is None or not view.space.contains(best.params):
         return
+    origin = view.space.encode(best.params)
     for rank, name in enumerate(view.ranked[:MOST_SLICES], 1):
         axis, column = view.axes[name], view.space.names.index(name)
         along = entries(view.space, name, CURVE)
-        rows = np.tile(view.space.encode(best.params), (len(along), 1))
+        rows = np.tile(origin, (len(along), 1))
         rows[:, column] = along
         decoded = [view.space.decode(row) for row in rows]
         low, middle, high = belief.quantiles(decoded, BAND)
@@ -66,7 +78,7 @@ def slices(view: StudyView) -> Iterator[Picture]:
         place, hover = axis.positions([best.params[name]]), f"best: trial {best.number}<br>%{{y:.6g}}"
         star = theme.marks(place, [best.value], "best trial", theme.BEST, hover)
         figure = theme.figure(
-            [*_projected(view, axis, column), *_curve(axis, x, low, middle, high), star],
+            [*_projected(view, axis, column, origin, belief.theta.ell), *_curve(axis, x, low, middle, high), star],
             height=330, xaxis=axis.layout(), yaxis_title=in_figure(view.target), showlegend=False,
         )  # fmt: skip
         sentence = (
@@ -79,7 +91,8 @@ def slices(view: StudyView) -> Iterator[Picture]:
 
 def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high: Array) -> list[Any]:
     """A line in a band; for discrete parameters, points with bars."""
-    if axis.categorical or (axis.discrete and len(x) <= 12):
+    stepped = getattr(axis.distribution, "step", None) is not None
+    if axis.categorical or (stepped and len(x) <= 12):
         intervals = theme.bars(middle, low, high, color=theme.MODEL, thickness=2)
         size = 36 if len(x) <= 6 else 18
         marker = {"symbol": "line-ew-open", "size": size, "color": theme.MODEL, "line": {"width": 3}}
@@ -90,22 +103,20 @@ def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high:
     return [band, theme.line(x, middle.tolist(), "median", theme.MODEL, "median %{y:.5g}")]
 
 
-def _projected(view: StudyView, axis: ParameterAxis, column: int) -> Any:
+def _projected(view: StudyView, axis: ParameterAxis, column: int, origin: Array, ell: Array) -> Any:
     """Trials at their own value of one parameter, the fainter the farther they are from the slice in the others."""
-    belief, best = view.belief, view.best
-    assert belief is not None
-    assert best is not None
-    trials = thinned(view.modelled, SLICE_POINTS)
+    trials = thinned(view.modelled, MOST_MARKS)
     rows = view.space.encode_many([trial.params for trial in trials])
-    rows[:, column] = view.space.encode(best.params)[column]
-    distance = squared_distance(rows, view.space.encode(best.params)[None], belief.theta.ell, view.space.domain)
+    rows[:, column] = origin[column]
+    distance = squared_distance(rows, origin[None], ell, view.space.domain)
     opacity = np.round(0.2 + 0.8 * np.exp(-0.5 * distance[:, 0]), 2).tolist()
-    x = _spread_out(axis, axis.positions([trial.params[axis.name] for trial in trials]))
-    return role_marks(trials, x, [t.value for t in trials], "trial %{customdata}<br>%{y:.6g}", opacity=opacity)
+    x, y = _spread_out(axis, trials), [trial.value for trial in trials]
+    return role_marks(trials, x, y, "trial %{customdata}<br>%{y:.6g}", opacity=opacity)
 
 
-def _spread_out(axis: ParameterAxis, positions: list[float]) -> list[float]:
-    """Categories get a little sideways spread, the same each time, so that equal points do not hide one another."""
+def _spread_out(axis: ParameterAxis, trials: list[FrozenTrial]) -> list[float]:
+    """Trials along an axis, in a category a little apart, the same each time, so that they do not hide one another."""
+    positions = axis.positions([trial.params[axis.name] for trial in trials])
     if not axis.categorical:
         return positions
     return [p + 0.36 * ((i * 0.6180339887) % 1.0 - 0.5) for i, p in enumerate(positions)]
@@ -113,8 +124,8 @@ def _spread_out(axis: ParameterAxis, positions: list[float]) -> list[float]:
 
 def contour(view: StudyView) -> Iterator[Picture]:
     """Mean and standard deviation over the two parameters that matter most, the others at their best values."""
-    names, best = view.ranked[:2], view.best
-    if view.belief is None or best is None or len(names) < 2 or not view.space.contains(best.params):
+    names, belief, best = view.ranked[:2], view.diagnosis.belief, view.best
+    if belief is None or best is None or len(names) < 2 or not view.space.contains(best.params):
         return
     across, up = (view.axes[name] for name in names)
     wide, high = (entries(view.space, name, SURFACE) for name in names)
@@ -122,11 +133,11 @@ def contour(view: StudyView) -> Iterator[Picture]:
     rows[:, view.space.names.index(names[0])] = np.tile(wide, len(high))
     rows[:, view.space.names.index(names[1])] = np.repeat(high, len(wide))
     points = [view.space.decode(row) for row in rows]
-    mean, deviation = (z.reshape(len(high), len(wide)) for z in view.belief.predict(points))
+    mean, deviation = (z.reshape(len(high), len(wide)) for z in belief.predict(points))
     x = across.positions([p[names[0]] for p in points[: len(wide)]])
     y = up.positions([p[names[1]] for p in points[:: len(wide)]])
-    trials = thinned(view.modelled, SLICE_POINTS)
-    tried = [_spread_out(axis, axis.positions([t.params[axis.name] for t in trials])) for axis in (across, up)]
+    trials = thinned(view.modelled, MOST_MARKS)
+    tried = [_spread_out(axis, trials) for axis in (across, up)]
     at = [axis.positions([best.params[axis.name]]) for axis in (across, up)]
     figure = theme.panels(["Mean of the surrogate", "Its standard deviation"], 0.13, 820)
     for panel, (z, reverse) in enumerate(((mean, not view.maximise), (deviation, False)), 1):
@@ -159,3 +170,56 @@ def _surface(x: list[float], y: list[float], z: Array, place: float, reverse: bo
     if not smooth:
         return theme.go().Heatmap(**common)
     return theme.go().Contour(**common, ncontours=18, line={"width": 0.5}, contours={"coloring": "heatmap"})
+
+
+def calibration(view: StudyView) -> Iterator[Picture]:
+    """Predictions against values, and coverage, where there is enough to draw."""
+    found = view.diagnosis.calibration
+    if found is not None and len(found.y) >= FEWEST and np.ptp(found.y) > 0:
+        yield _predictions(found, in_figure(view.target))
+        yield _coverage(found)
+
+
+def _predictions(found: Calibration, target: str) -> Picture:
+    """Each value against its prediction from the others, with 95 % intervals; those missed stand out."""
+    observed, predicted = found.y, np.clip(found.loo_mean, found.low, found.high)
+    inside = (found.low <= observed) & (observed <= found.high)
+    drawn = np.array(thinned(range(len(observed)), MOST_MARKS))
+    hover = "observed %{x:.5g}<br>predicted %{y:.5g}"
+    traces = []
+    for rows, name, colour, symbol in (
+        (drawn[inside[drawn]], "inside its 95 % interval", theme.MODEL, "circle"),
+        (drawn[~inside[drawn]], "outside", theme.BAD, "x"),
+    ):
+        if len(rows):
+            middle = predicted[rows]
+            bars = theme.bars(middle, found.low[rows], found.high[rows], thickness=1, color=colour)
+            marker = {"color": colour, "size": 7, "symbol": symbol}
+            traces.append(theme.marks(observed[rows].tolist(), middle.tolist(), name, marker, hover, error_y=bars))
+    ends = [float(min(observed.min(), predicted.min())), float(max(observed.max(), predicted.max()))]
+    traces.append(theme.line(ends, ends, "perfect", theme.NEUTRAL, **PERFECT))
+    figure = theme.figure(traces, xaxis_title=f"observed {target}", yaxis_title=f"predicted {target}")
+    sentence = (
+        f"Each of {len(observed)} values against what the surrogate predicts from all the others, with 95 % intervals: "
+        f"{round(100 * float(inside.mean()))} % of the values lie inside theirs."
+    )
+    return Picture("calibration", "Leave-one-out predictions", sentence, figure, wide=False)
+
+
+def _coverage(found: Calibration) -> Picture:
+    """Share of values inside the central intervals of each level, against the level."""
+    shares = [float((np.abs(found.residuals) <= ndtri(0.5 + level / 2)).mean()) for level in LEVELS]
+    traces = [
+        theme.line([0, 1], [0, 1], "perfect", theme.NEUTRAL, **PERFECT),
+        theme.line(list(LEVELS), shares, "this study", theme.MODEL, "%{x:.0%} interval: %{y:.0%} inside"),
+    ]
+    traces[1].mode = "lines+markers"
+    axis = {"range": [0, 1.02], "tickformat": ".0%", "dtick": 0.25}
+    titles = {"xaxis_title": "level of the interval", "yaxis_title": "values inside"}
+    figure = theme.figure(traces, xaxis=axis, yaxis=axis).update_layout(titles)
+    at = {level: round(100 * share) for level, share in zip(LEVELS, shares, strict=True)}
+    sentence = (
+        f"Share of values inside the surrogate's intervals: {at[0.5]} % in those of 50 %, {at[0.8]} % in "
+        f"those of 80 %, {at[0.95]} % in those of 95 %. Below the dashed line the surrogate is too sure of itself."
+    )
+    return Picture("coverage", "Coverage of the intervals", sentence, figure, wide=False)

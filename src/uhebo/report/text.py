@@ -2,18 +2,23 @@
 
 A study may have been written by anyone. Every string of it goes through `clean` and then through the one function of
 the place it ends up in: a Plotly label (which reads a subset of HTML), Markdown, a CSV cell, a file name. In the
-templates (`*.j2`) that happens to every value by itself.
+templates (`*.j2`) that happens to every value by itself. A file is then written whole, or not at all.
 """
 
 from __future__ import annotations
 
 import html
+import importlib
 import math
+import os
 import re
 import unicodedata
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from uhebo.report.files import optional
+from uhebo.errors import MissingExtraError, UheboError
 from uhebo.storage.mask import mask
 
 LONGEST = 2000
@@ -24,6 +29,21 @@ LABEL = 24
 _BIDI = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"))
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:@$])")
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
+
+
+class ReportError(UheboError):
+    """A report or a dashboard could not be made; the message says why and what to do."""
+
+
+def optional(module: str, extra: str) -> Any:
+    """Import a module of an extra, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"this needs {module.partition('.')[0].replace('_', '-')}, which is not installed: "
+            f"pip install 'uhebo[{extra}]'"
+        ) from error
 
 
 def clean(value: Any, limit: int = LONGEST) -> str:
@@ -92,3 +112,22 @@ def safe_file_name(name: str, suffix: str = ".html") -> str:
     if not kept or _RESERVED.match(kept):
         kept = f"study-{kept}".rstrip("-")
     return kept + suffix
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside the target and rename: a reader never sees half a file, and a full disk leaves the old one."""
+    temporary = path.with_name(f".uhebo-{uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        reason = error.strerror or type(error).__name__
+        raise ReportError(
+            f"could not write {path}: {reason}; choose another place, or make room and try again"
+        ) from error

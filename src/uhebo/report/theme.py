@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from uhebo.report.files import optional
+from uhebo.report.text import optional
 
 Figure = Any
 """A `plotly.graph_objects.Figure`; Plotly is optional and has no type information."""
 
-ROLES = ("initial", "random", "model", "other")
 ROLE_NAMES = {"initial": "initial design", "random": "random point", "model": "model's point", "other": "other"}
 ROLE_COLOURS = {"initial": "#7f7f7f", "random": "#d55e00", "model": "#0077bb", "other": "#aa6fa0"}
 ROLE_SYMBOLS = {"initial": "circle-open", "random": "x-thin-open", "model": "circle", "other": "diamond-open"}
-FILLED_SYMBOLS = {"initial": "circle", "random": "x", "model": "circle", "other": "diamond"}
-"""The same on a coloured surface, where thin lines are lost."""
 
 ESTIMATOR_COLOURS = {"consistent": "#009e73", "map": "#cc6b97", "mle": "#d55e00", "hmc": "#0077bb"}
 ESTIMATOR_DASHES = {"consistent": "solid", "map": "dot", "mle": "dash", "hmc": "dashdot"}
@@ -57,29 +54,17 @@ def go() -> Any:
 
 def template(mode: str = "light") -> dict[str, Any]:
     """A small Plotly template; nothing that depends on light or dark is set anywhere else."""
-    axis = {
-        "gridcolor": GRID[mode],
-        "linecolor": INK[mode],
-        "tickcolor": INK[mode],
-        "zeroline": False,
-        "showline": True,
-        "ticks": "outside",
-        "automargin": True,
-        "title": {"standoff": 8},
+    ink, paper = INK[mode], PAPER[mode]
+    axis = {"zeroline": False, "showline": True, "ticks": "outside", "automargin": True, "title": {"standoff": 8}}
+    axis |= {"gridcolor": GRID[mode], "linecolor": ink, "tickcolor": ink}
+    layout = {
+        "font": {"family": FONT, "size": 13, "color": ink},
+        "title": {"x": 0.0, "xref": "paper", "y": 0.98, "yanchor": "top", "font": {"size": 16}},
+        "hoverlabel": {"bgcolor": paper, "bordercolor": NEUTRAL, "font": {"color": ink}},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0.0},
+        "hovermode": "closest",
     }
-    return {
-        "layout": {
-            "font": {"family": FONT, "size": 13, "color": INK[mode]},
-            "title": {"x": 0.0, "xref": "paper", "y": 0.98, "yanchor": "top", "font": {"size": 16}},
-            "paper_bgcolor": PAPER[mode],
-            "plot_bgcolor": PAPER[mode],
-            "xaxis": axis,
-            "yaxis": axis,
-            "hoverlabel": {"bgcolor": PAPER[mode], "bordercolor": NEUTRAL, "font": {"color": INK[mode]}},
-            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0.0},
-            "hovermode": "closest",
-        }
-    }
+    return {"layout": layout | {"paper_bgcolor": paper, "plot_bgcolor": paper, "xaxis": axis, "yaxis": axis}}
 
 
 def figure(traces: list[Any], *, height: int = 400, **layout: Any) -> Figure:
@@ -109,6 +94,10 @@ def line(x: Any, y: Any, name: str, colour: str, hover: str = "", **style: Any) 
 
 def marks(x: Any, y: Any, name: str, marker: dict[str, Any], hover: str = "", **options: Any) -> Any:
     return trace(x, y, name, hover, mode="markers", marker=marker, **options)
+
+
+def role_marker(role: str) -> dict[str, Any]:
+    return {"color": ROLE_COLOURS[role], "symbol": ROLE_SYMBOLS[role], "size": 8}
 
 
 def bars(middle: Any, low: Any, high: Any, **style: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: the study, read once, and the diagnosis with the model it judged."""
+"""What the pictures are drawn from: the study, read once, its parameters as axes, and the diagnosis."""
 
 from __future__ import annotations
 
@@ -9,19 +9,111 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.belief import Belief, History
 from uhebo.diagnosis import Diagnosis, diagnose
-from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, refuse_several_objectives, shared_space
+from uhebo.optuna_.trial_log import ATTRIBUTE, refuse_several_objectives, shared_space
 from uhebo.report import theme
-from uhebo.report.axes import ParameterAxis
+from uhebo.report.text import in_figure
 from uhebo.space import SearchSpace
+from uhebo.space.columns import Choices, Continuous
 from uhebo.types import Array
 
 MOST_POINTS = 1500
 """Maximum trials drawn in one picture; a browser slows down beyond."""
+CURVE = 121
+"""Places along a continuous parameter at which a curve is drawn."""
+SURFACE = 41
+"""Places along each side of a contour plot."""
+
+
+@dataclass(frozen=True)
+class ParameterAxis:
+    """Where the values of one parameter lie on its axis: categories by their index, all others by their value."""
+
+    name: str
+    distribution: BaseDistribution
+
+    @property
+    def categorical(self) -> bool:
+        return isinstance(self.distribution, CategoricalDistribution)
+
+    @property
+    def log(self) -> bool:
+        return bool(getattr(self.distribution, "log", False))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last position."""
+        if isinstance(self.distribution, CategoricalDistribution):
+            return 0.0, len(self.distribution.choices) - 1.0
+        assert isinstance(self.distribution, (FloatDistribution, IntDistribution))
+        return float(self.distribution.low), float(self.distribution.high)
+
+    def positions(self, values: Sequence[Any]) -> list[float]:
+        if isinstance(self.distribution, CategoricalDistribution):
+            values = list(Choices(self.distribution.choices).encode(values))
+        return [float(value) for value in values]
+
+    def unit(self, position: float) -> float:
+        """A position as a share of the axis, 0 at its lower end and 1 at its upper."""
+        low, high = self.ends
+        if self.log:
+            position, low, high = math.log(position), math.log(low), math.log(high)
+        if high == low:
+            return 0.0
+        return position / (high - low) - low / (high - low)  # each term is finite where the difference overflows
+
+    def ticks(self, most: int, label: int) -> tuple[list[float], list[str]]:
+        """Places along the axis, and what stands there in at most `label` characters."""
+        low, high = self.ends
+        if isinstance(self.distribution, CategoricalDistribution):
+            choices = self.distribution.choices
+            at = range(0, len(choices), math.ceil(len(choices) / most))
+            return [float(i) for i in at], [in_figure(choices[i], label) for i in at]
+        places = log_places(low, high) if self.log else np.linspace(low, high, 5).tolist()
+        if isinstance(self.distribution, IntDistribution):
+            places = sorted({float(round(place)) for place in places})
+        return places, [f"{p:.0f}" if 100 <= abs(p) < 1e6 else f"{p:.3g}" for p in places]
+
+    def layout(self) -> dict[str, Any]:
+        """Settings of a Plotly axis."""
+        low, high = self.ends
+        axis: dict[str, Any] = {"title": {"text": in_figure(self.name)}}
+        if self.categorical or self.log:
+            places, texts = self.ticks(20, 16)
+            axis |= {"tickmode": "array", "tickvals": places, "ticktext": texts}
+        if self.categorical:
+            return axis | {"range": [low - 0.6, high + 0.6], "showgrid": False}
+        if self.log:
+            margin = 0.03 * (math.log10(high) - math.log10(low))
+            return axis | {"type": "log", "range": [math.log10(low) - margin, math.log10(high) + margin]}
+        axis["range"] = [low - 0.03 * (high - low), high + 0.03 * (high - low)]
+        if isinstance(self.distribution, IntDistribution):
+            axis |= {"tickformat": ",d"} | ({"dtick": 1, "tick0": low} if high - low <= 12 else {})
+        return axis
+
+
+def log_places(low: float, high: float, most: int = 7) -> list[float]:
+    """Round numbers from low to high for a log axis: 1, 2, 5 times the powers of ten if they are few, else powers."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits, step in (((1, 2, 5), 1), ((1,), 1), ((1,), max(1, math.ceil((last - first) / most)))):
+        places = [float(f"{digit}e{power}") for power in range(first, last + 1, step) for digit in digits]
+        inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
+        if len(inside) <= most:
+            break
+    return inside if len(inside) >= 2 else [float(f"{place:.3g}") for place in np.geomspace(low, high, 3)]
+
+
+def entries(space: SearchSpace, name: str, count: int) -> Array:
+    """Row entries of one parameter to draw at: all its values if they are few, else an even spread of `count`."""
+    column = space.columns[name]
+    if isinstance(column, Continuous):
+        return np.linspace(0.0, 1.0, count)
+    drawn = column.count if isinstance(column, Choices) else min(column.count, count)
+    return np.asarray(column.place(np.unique(np.rint(np.linspace(0, column.count - 1, drawn)))))
 
 
 @dataclass(frozen=True)
@@ -67,19 +159,10 @@ class StudyView:
         return {name: ParameterAxis(name, distribution) for name, distribution in self.space.distributions.items()}
 
     @cached_property
-    def history(self) -> History:
-        return read_history(self.study, self.space, 0)
-
-    @cached_property
     def modelled(self) -> list[FrozenTrial]:
         """Finished trials that lie in the space, as the surrogate and the slices need them."""
         inside = self.space.contains_many([trial.params for trial in self.finished])
         return [trial for trial, use in zip(self.finished, inside, strict=True) if use]
-
-    @property
-    def belief(self) -> Belief | None:
-        """The model behind the suggestions, as the diagnosis judged it; None where there is nothing to fit."""
-        return self.diagnosis.belief
 
     @property
     def ranked(self) -> tuple[str, ...]:
@@ -105,23 +188,18 @@ def role_of(trial: FrozenTrial) -> str:
 def role_marks(trials: Sequence[FrozenTrial], x: Any, y: Any, hover: str, filled: bool = False, **of_each: Any) -> Any:
     """One trace per role that proposed any of the trials, at x, y; `of_each` holds marker settings with a value each.
 
-    In `hover`, %{customdata} is the trial's number.
+    In `hover`, %{customdata} is the trial's number. `filled` is for coloured surfaces, on which thin lines are lost.
     """
     traces = []
-    symbols = theme.FILLED_SYMBOLS if filled else theme.ROLE_SYMBOLS
-    for role in theme.ROLES:
+    for role, name in theme.ROLE_NAMES.items():
         rows = [i for i, trial in enumerate(trials) if role_of(trial) == role]
-        marker = {"color": theme.ROLE_COLOURS[role], "symbol": symbols[role], "size": 8}
+        marker = theme.role_marker(role)
         if filled:
-            marker["line"] = {"color": "#ffffff", "width": 1.2}
+            marker |= {"symbol": marker["symbol"].partition("-")[0], "line": {"color": "#ffffff", "width": 1.2}}
         marker |= {setting: [values[i] for i in rows] for setting, values in of_each.items()}
         if rows:
-            traces.append(
-                theme.marks(
-                    [x[i] for i in rows], [y[i] for i in rows], theme.ROLE_NAMES[role], marker, hover,
-                    customdata=[trials[i].number for i in rows], legendgroup=role,
-                )
-            )  # fmt: skip
+            numbers, places = [trials[i].number for i in rows], ([x[i] for i in rows], [y[i] for i in rows])
+            traces.append(theme.marks(*places, name, marker, hover, customdata=numbers, legendgroup=role))
     return traces
 
 
