@@ -23,7 +23,7 @@ from uhebo.cli.records import parsed
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE
 from uhebo.cli.settings import keep, with_sampler
 from uhebo.cli.space_file import Kept, declared, parse_param
-from uhebo.diagnosis.timeline import lengthscale_history
+from uhebo.diagnosis import lengthscale_history
 from uhebo.errors import UheboError
 from uhebo.methods import METHODS
 from uhebo.optuna_.trial_log import ATTRIBUTE

@@ -18,8 +18,7 @@ from optuna.trial import TrialState
 
 import uhebo
 from uhebo import UHESampler
-from uhebo.diagnosis import diagnose
-from uhebo.diagnosis.timeline import lengthscale_history
+from uhebo.diagnosis import diagnose, lengthscale_history
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo.optuna_.tags import checked_tags

@@ -7,7 +7,7 @@ the theta and the posterior that suggests. Each outcome has a GP of its own on s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from uhebo.belief.fitting import fit_theta
 from uhebo.belief.history import History, Outcome, Slot
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Fit, Model
+from uhebo.estimate import Fit, Model, default_block_size, named_estimator
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior
@@ -28,6 +27,18 @@ from uhebo.types import Array, Rng
 
 BISECTIONS = 60
 SMALLEST_SHARE = 1e-12
+REFIT_PERIOD = 4
+SMALL = 64
+"""Number of observations up to which every fit has fresh starts. Above it only those of every `REFIT_PERIOD`-th pair of
+iterations have; the others climb from the last theta alone. Pairs, so that a method which alternates gives both its
+estimators a turn."""
+LARGE = 512
+"""Number of observations above which theta is refitted at growing intervals. Where there is no theta to keep, it is
+that of a random sample of this size until a fit is due."""
+TOLERANCE = 3e-2
+"""Nats of log posterior a fit may stop short of: far below what the next observation changes."""
+WARM_FRESH_STARTS = 2
+"""Number of fresh starts beside a warm one."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +66,13 @@ class OutcomeBelief:
 
     def moments(self, rows: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the latent function in the GP's units, over all thetas."""
-        pairs = [posterior.predict(rows) for posterior in self.posteriors]
-        means = np.array([mean for mean, _ in pairs])
-        variance = np.mean([variance for _, variance in pairs], axis=0) + means.var(axis=0)
-        return means.mean(axis=0), np.sqrt(variance)
+        means, variances = self._predictions(rows)
+        return means.mean(axis=0), np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+
+    def _predictions(self, rows: Array) -> tuple[Array, Array]:
+        """Means and variances of the latent function, one row per theta."""
+        means, variances = zip(*(posterior.predict(rows) for posterior in self.posteriors), strict=True)
+        return np.array(means), np.array(variances)
 
     def predict(self, rows: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the noise-free outcome in the user's units."""
@@ -66,9 +80,8 @@ class OutcomeBelief:
 
     def quantiles(self, rows: Array, levels: Sequence[float]) -> Array:
         """Quantiles of the noise-free outcome in the user's units, (levels, m)."""
-        pairs = [posterior.predict(rows) for posterior in self.posteriors]
-        means, deviations = np.array([m for m, _ in pairs]), np.sqrt([v for _, v in pairs])
-        return self.told_quantiles(means, deviations, levels)
+        means, variances = self._predictions(rows)
+        return self.told_quantiles(means, np.sqrt(variances), levels)
 
     def told_quantiles(self, means: Array, deviations: Array, levels: Sequence[float]) -> Array:
         """Quantiles in the user's units of equal mixtures of normals (thetas, m) in the GP's, (levels, m)."""
@@ -170,6 +183,47 @@ class Belief:
         if not all(isinstance(point, Mapping) for point in points):
             raise InvalidInputError(f"params is {params!r}; expected {{name: value}}, or a list of such points")
         return self.space.encode_many(points), single
+
+
+def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng) -> Fit:
+    """Estimate theta on `data`, from the last theta this estimator gave and from fresh starts.
+
+    One more observation changes theta less and less, and a fit is O(n³) many times over. So theta is refitted at
+    growing intervals, and in between the last one is kept. All of it follows from the log: whoever asks, gets the same.
+    """
+    estimator = named_estimator(model.estimator)
+    prior = model.prior_for(data.dimension)
+    warm = last_theta(history, model.estimator)
+    sample = data
+    if len(data) > LARGE and estimator.climbs and not model.exact:
+        if warm is None:
+            sample = data.subset(rng.choice(len(data), LARGE, replace=False))
+        elif slot.pair % (2 * len(data) // LARGE) != 0:
+            return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
+    fresh = len(data) <= SMALL or slot.pair % REFIT_PERIOD == 0
+    starts = None if warm is None else WARM_FRESH_STARTS if fresh else 0
+    fit = estimator(
+        sample,
+        kernel=model.kernel,
+        prior=prior,
+        rng=rng,
+        warm=warm,
+        starts=starts,
+        tolerance=TOLERANCE,
+        block_size=None if model.exact else default_block_size(len(data)),
+    )
+    return fit if sample is data else replace(fit, data=data)
+
+
+def last_theta(history: History, estimator: str) -> Theta | None:
+    """The theta that this estimator recorded last; None where the number of parameters has changed since."""
+    for trial in reversed(history.trials):
+        recorded = trial.tags.get("theta")
+        if recorded is not None and trial.tags.get("estimator") == estimator:
+            if len(recorded) != history.space.domain.dimension + 2:
+                return None
+            return Theta.from_log(np.array(recorded, dtype=np.float64))
+    return None
 
 
 def mixture_quantile(means: Array, deviations: Array, level: float) -> Array:

@@ -95,11 +95,7 @@ class History:
 
     def modelled(self, *, warped: bool) -> tuple[Units, Data]:
         """The data as a GP sees them, and the units they are in."""
-        return self._warped if warped else self._plain
-
-    @cached_property
-    def _plain(self) -> tuple[Units, Data]:
-        return Units.of(self.data, self.outcomes[0].sign, warped=False)
+        return self._warped if warped else Units.of(self.data, self.outcomes[0].sign, warped=False)
 
     @cached_property
     def _warped(self) -> tuple[Units, Data]:

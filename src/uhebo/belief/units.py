@@ -53,19 +53,19 @@ class Units:
         plain = np.asarray(modelled, dtype=np.float64)
         if not self.linear:
             plain = self.warp.inverse(self.warped_location + self.warped_scale * plain)
+        return self._unscaled(plain)
+
+    def _unscaled(self, plain: Array) -> Array:
         with np.errstate(over="ignore"):  # values near the largest double have predictions beyond it
             return np.clip(self.sign * (self.location + self.scale * plain), -LARGEST, LARGEST)
 
     def moments(self, mean: Array, deviation: Array) -> tuple[Array, Array]:
         """Mean and standard deviation, in the user's units, of a normal distribution in the GP's."""
-        if self.linear:
-            with np.errstate(over="ignore"):
-                return self.told(mean), np.minimum(self.scale * deviation, LARGEST)
-        # In standardised units, so that no square overflows.
-        nodes = mean[..., None] + deviation[..., None] * NODES
-        plain = self.warp.inverse(self.warped_location + self.warped_scale * nodes)
-        centre = plain @ SHARES
-        spread = np.sqrt((plain - centre[..., None]) ** 2 @ SHARES)
+        if not self.linear:
+            # In standardised units, so that no square overflows.
+            nodes = mean[..., None] + deviation[..., None] * NODES
+            plain = self.warp.inverse(self.warped_location + self.warped_scale * nodes)
+            mean = plain @ SHARES
+            deviation = np.sqrt((plain - mean[..., None]) ** 2 @ SHARES)
         with np.errstate(over="ignore"):
-            value = np.clip(self.sign * (self.location + self.scale * centre), -LARGEST, LARGEST)
-            return value, np.minimum(self.scale * spread, LARGEST)
+            return self._unscaled(mean), np.minimum(self.scale * deviation, LARGEST)

@@ -34,10 +34,6 @@ class Coverage:
     """The shares that chance allows an honest surrogate: the central 95 % of Binomial(n, level) / n."""
     too_low: bool
 
-    @property
-    def as_expected(self) -> bool:
-        return self.band_low <= self.share <= self.band_high
-
 
 @dataclass(frozen=True, eq=False)
 class Calibration:

@@ -14,16 +14,14 @@ from optuna.study import Study
 from uhebo import checks
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
-from uhebo.diagnosis.finding import Kind, Verdict, constant, no_model
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
-from uhebo.diagnosis.noise import Noise, measure_noise
-from uhebo.diagnosis.opinions import Hyperparameters, compare_estimators
-from uhebo.diagnosis.prospects import Prospects, check_epsilon, look_ahead
+from uhebo.diagnosis.opinions import Hyperparameters, Noise, compare_estimators, measure_noise
+from uhebo.diagnosis.prospects import Prospects, look_ahead
 from uhebo.diagnosis.search import Search, Trials, count_trials, review_search
 from uhebo.diagnosis.sections import Section, sections_of, table_text
 from uhebo.diagnosis.verdict import Evidence, judge
-from uhebo.diagnosis.words import say_model
+from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.believe import model_of
 
@@ -92,7 +90,8 @@ def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: 
             range of the values, and at least 0.1 % of their range.
         hmc: also sample the hyperparameters by HMC for their intervals, which is most of the time this takes.
     """
-    epsilon = check_epsilon(epsilon)
+    if epsilon is not None:
+        epsilon = checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")
     seed = checks.integer("seed", seed, 0)
     model = model_of(study)
     history = model.history

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.belief import Belief
-from uhebo.diagnosis.opinions import open_noise_prior
+from uhebo.diagnosis.opinions import open_noise_prior, thinned
 from uhebo.estimate import Fit, map_estimate
 from uhebo.types import Array, Rng
 
@@ -53,12 +53,6 @@ class Regions:
     lengthscale_above: float
     """Lengthscale along the parameter on each side, as a share of its range."""
 
-    @property
-    def ratio(self) -> float:
-        """The longer of the two lengthscales over the shorter."""
-        pair = self.lengthscale_below, self.lengthscale_above
-        return max(pair) / min(pair)
-
 
 def lay_out(belief: Belief, rng: Rng) -> Layout:
     """Count the fullest box of 2 % of the volume centred on a point, and ask the surrogate what it knows elsewhere."""
@@ -91,23 +85,20 @@ def split_in_two(belief: Belief, rng: Rng) -> Regions | None:
     noise in one part gives a large one. The prior is a proper one of this test's own (`open_noise_prior`): under an
     improper one two fits would be better than one for no reason.
     """
-    data, prior = belief.objective.data, open_noise_prior(belief.space.domain.dimension)
-    if len(data) > REGION_POINTS:
-        data = data.subset(np.sort(rng.choice(len(data), REGION_POINTS, replace=False)))
+    data, prior = thinned(belief.objective.data, REGION_POINTS, rng), open_noise_prior(belief.space.domain.dimension)
     fit = partial(map_estimate, kernel=belief.model.kernel, prior=prior, rng=rng)
     whole = fit(data, warm=belief.theta)
     least = max(6, data.dimension + 3)
     columns = [int(j) for j in np.argsort(whole.theta.ell, kind="stable") if j in data.domain.numeric]
-    best: tuple[float, int, float, Fit, Fit] | None = None
+    tried: list[tuple[float, int, float, list[Fit]]] = []
     for column in columns[:REGION_COLUMNS]:
         for cut, below in _cuts(data.X[:, column], least):
             sides = [fit(data.subset(part), warm=whole.theta, starts=1) for part in (below, ~below)]
             gain = sum(side.log_posterior for side in sides) - whole.log_posterior
-            if best is None or gain > best[0]:
-                best = (gain, column, cut, sides[0], sides[1])
-    if best is None:
+            tried.append((gain, column, cut, sides))
+    if not tried:
         return None
-    gain, column, cut, low, high = best
+    gain, column, cut, (low, high) = max(tried, key=lambda item: item[0])
     point = data.X[0].copy()
     point[column] = cut
     value = belief.space.decode(point)[belief.names[column]]

@@ -1,4 +1,4 @@
-"""Hyperparameters of the model beside second opinions on them: MAP, the consistent estimate, and HMC intervals."""
+"""Hyperparameters beside second opinions on them (MAP, consistent, HMC intervals): now, the noise, and over time."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from optuna.study import Study
 
+from uhebo import checks
 from uhebo.belief import Belief
-from uhebo.estimate import Fit, default_block_size, named_estimator
+from uhebo.estimate import Fit, default_block_size, mle_estimate, named_estimator
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import Chain, sample_chain
-from uhebo.gp import Prior, named_prior
+from uhebo.gp import Data, Prior, Theta, named_prior
 from uhebo.gp.priors import LogNormal
+from uhebo.optuna_.believe import StudyModel, model_of
 from uhebo.types import Array, Rng
 
+Kind = Literal["lengthscale", "signal", "noise"]
+KINDS: tuple[Kind, ...] = ("lengthscale", "signal", "noise")
 BURN_IN, DRAWS = 200, 400
 FEW_POINTS, SHORT_BURN_IN, SHORT_DRAWS = 64, 150, 200
 """Number of trials above which a step costs several times more, and the length of the chain there."""
 INTERVAL = (0.05, 0.95)
+TIMELINE_POINTS = 500
+"""Number of finished trials up to which theta is fitted anew; a fit costs the cube of it."""
+Recorded = tuple[tuple[int, tuple[float, ...]], ...]
 CHAIN_POINTS = 100
 """Number of trials the chain runs on, drawn at random where there are more: fewer data make its interval wider, never
 narrower."""
+MUCH_NOISE = 0.3
+"""Noise deviation on standardised values from which on noise hides much of what there is to see."""
+NOISE_POINTS = 150
+"""Number of trials, drawn at random where there are more, on which much noise is weighed against little."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Estimate:
     as multiples of that of the values the model sees."""
 
     name: str
-    kind: Literal["lengthscale", "signal", "noise"]
+    kind: Kind
     model: float
     """What the model that suggests uses."""
     map: float
@@ -88,10 +100,7 @@ def compare_estimators(belief: Belief, rng: Rng, hmc: bool) -> tuple[Hyperparame
     for i, name in enumerate((*belief.names, "signal", "noise")):
         model, first, second = (float(value) for value in columns[:, i])
         low, high = (None, None) if bands is None else (float(bands[0, i]), float(bands[1, i]))
-        count = len(belief.names)
-        kind: Literal["lengthscale", "signal", "noise"] = (
-            "lengthscale" if i < count else "signal" if i == count else "noise"
-        )
+        kind = KINDS[max(0, i - len(belief.names) + 1)]
         apart = max(first, second) / max(min(first, second), math.ulp(0.0))
         estimates.append(Estimate(name, kind, model, first, second, low, high, apart))
     found = Hyperparameters(
@@ -118,11 +127,14 @@ def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
     return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size)
 
 
+def thinned(data: Data, most: int, rng: Rng) -> Data:
+    """At most so many of the observations, drawn at random, in their order."""
+    return data if len(data) <= most else data.subset(np.sort(rng.choice(len(data), most, replace=False)))
+
+
 def theta_chain(belief: Belief, rng: Rng, prior: Prior, burn_in: int | None = None, draws: int | None = None) -> Chain:
     """Draws of log theta given the data of the model."""
-    data = belief.objective.data
-    if len(data) > CHAIN_POINTS:
-        data = data.subset(np.sort(rng.choice(len(data), CHAIN_POINTS, replace=False)))
+    data = thinned(belief.objective.data, CHAIN_POINTS, rng)
     few = len(data) <= FEW_POINTS
     burn_in = (BURN_IN if few else SHORT_BURN_IN) if burn_in is None else burn_in
     draws = (DRAWS if few else SHORT_DRAWS) if draws is None else draws
@@ -146,3 +158,122 @@ def _natural(log_theta: Array) -> Array:
     natural = np.exp(log_theta)
     natural[:, -2:] = np.sqrt(natural[:, -2:])
     return natural
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Deviations are in the units of the value. Where values are warped, noise differs from place to place in these
+    units, and the figure is the median over the trials."""
+
+    deviation: float
+    low: float | None
+    high: float | None
+    value_range: float
+    share_of_range: float
+    share_of_deviation: float
+    """Noise deviation over the standard deviation of the values, as the model sees them."""
+    against_noise: float
+    """Log likelihood of the best theta minus that of the best with noise of at least `MUCH_NOISE`; near 0 it may all be
+    noise."""
+    measured: float | None
+    """Deviation among repeated points, pooled; None where no point was repeated."""
+    repeats: int
+    """Degrees of freedom of `measured`."""
+
+
+def measure_noise(belief: Belief, draws: Array | None, rng: Rng) -> Noise:
+    """The fitted noise against the spread of the values, and the deviation among repeated points.
+
+    pooled deviation² = Σ_groups Σ_i (y_i - mean of its group)² / Σ_groups (size - 1)
+    """
+    objective = belief.objective
+    data, units = objective.data, objective.units
+
+    def told(deviation: float) -> float:
+        ends = units.told(objective.smoothed[:, None] + [-deviation, deviation])
+        return 0.5 * float(np.median(np.abs(ends[:, 1] - ends[:, 0])))
+
+    fitted = math.sqrt(float(np.mean([theta.s2 for theta in objective.fit.thetas])))
+    low, high = (None, None) if draws is None else np.exp(0.5 * np.quantile(draws[:, -1], INTERVAL)).tolist()
+    values = units.told(data.y)
+    width = float(values.max() - values.min())
+    groups: dict[bytes, list[float]] = {}
+    for row, value in zip(np.round(data.X, 6) + 0.0, values / width, strict=True):
+        groups.setdefault(row.tobytes(), []).append(float(value))
+    freedom = sum(len(group) - 1 for group in groups.values())
+    squares = sum(float(np.var(group)) * len(group) for group in groups.values())
+    return Noise(
+        deviation=told(fitted),
+        low=None if low is None else told(low),
+        high=None if high is None else told(high),
+        value_range=width,
+        share_of_range=told(fitted) / width,
+        share_of_deviation=fitted / float(data.y.std()),
+        against_noise=against_noise(belief, rng),
+        measured=math.sqrt(squares / freedom) * width if freedom else None,
+        repeats=freedom,
+    )
+
+
+def against_noise(belief: Belief, rng: Rng) -> float:
+    """max L over all thetas - max L over those with s2 >= MUCH_NOISE²; prior and estimator have no say in it."""
+    data, prior, kernel = thinned(belief.objective.data, NOISE_POINTS, rng), belief.prior, belief.model.kernel
+    much = replace(prior, noise_bounds=(MUCH_NOISE**2, max(prior.noise_bounds[1], 1.0)))
+    free, noisy = (
+        mle_estimate(data, kernel=kernel, prior=box, rng=rng, warm=belief.theta).log_posterior for box in (prior, much)
+    )
+    return free - noisy
+
+
+@dataclass(frozen=True)
+class LengthscaleHistory:
+    """For each estimator, (trial number, log theta) with log theta = log(ell_1 .. ell_d, v, s2), d = len(names)."""
+
+    names: tuple[str, ...]
+    by_estimator: dict[str, Recorded]
+    fitted: tuple[str, ...] = ()
+    """Estimators that the suggestions did not use: a second opinion, fitted afterwards."""
+
+
+def lengthscale_history(study: Study, every: int | None = None, *, seed: int = 0) -> LengthscaleHistory:
+    """What the suggestions recorded; with `every` = k, MAP and consistent are also fitted after k, 2k, … trials.
+
+    The fits fill in the estimators that the suggestions did not use, under the model's prior and kernel, so that any
+    study, whoever sampled it, has both to compare. Recorded thetas of another number of parameters (the space was
+    changed since) are left out.
+    """
+    every = checks.optional_integer("every", every, 1)
+    model = model_of(study)
+    names = model.history.space.names
+    found: dict[str, list[tuple[int, tuple[float, ...]]]] = {}
+    for trial in model.history.trials:
+        theta, estimator = trial.tags.get("theta"), trial.tags.get("estimator")
+        if theta is not None and estimator and len(theta) == len(names) + 2:
+            found.setdefault(str(estimator), []).append((trial.number, tuple(float(value) for value in theta)))
+    missing = [name for name in ("map", "consistent") if name not in found and every is not None and names]
+    for estimator in missing:
+        fits = _fits(model, estimator, every or 1, seed)
+        if fits:
+            found[estimator] = fits
+    return LengthscaleHistory(names, {name: tuple(rows) for name, rows in found.items()}, tuple(missing))
+
+
+def _fits(model: StudyModel, estimator: str, every: int, seed: int) -> list[tuple[int, tuple[float, ...]]]:
+    believed, finished = model.step.model_used, model.history.finished[:TIMELINE_POINTS]
+    fits = []
+    warm: Theta | None = None
+    for count in range(every, len(finished) + 1, every):
+        _, data = replace(model.history, trials=finished[:count]).modelled(warped=believed.warped)
+        fit = named_estimator(estimator)(
+            data,
+            kernel=believed.kernel,
+            prior=believed.prior_for(data.dimension),
+            rng=np.random.default_rng([seed, count]),
+            warm=warm,
+            block_size=default_block_size(count),
+        )
+        warm = fit.theta
+        log_theta = fit.theta.to_log().tolist()
+        if all(map(math.isfinite, log_theta)):
+            fits.append((finished[count - 1].number, tuple(log_theta)))
+    return fits

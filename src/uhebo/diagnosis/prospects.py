@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo import checks
 from uhebo.acquire.maximise import around
 from uhebo.belief import Belief, Units
 from uhebo.errors import NumericalError
@@ -51,26 +50,22 @@ def look_ahead(belief: Belief, draws: Array | None, epsilon: float | None, rng: 
     data, units = objective.data, objective.units
     values = units.told(data.y)
     best = int(np.argmax(data.y))
-    wanted = default_epsilon(values) if epsilon is None else epsilon
+    if epsilon is None:
+        low, high = np.quantile(values, (0.25, 0.75))
+        epsilon = max(EPSILON_SHARE * float(high - low), LEAST_SHARE * float(np.ptp(values)))
     posteriors = list(objective.posteriors)
     if draws is not None and len(data) <= MOST_POINTS:
         chosen = np.linspace(0, len(draws) - 1, THETAS).round().astype(int)
         posteriors = [Posterior.of(data, Theta.from_log(draws[i]), belief.model.kernel) for i in chosen]
     incumbent = data.X[int(np.argmax(objective.smoothed))]
-    chance = chance_of_improvement(posteriors, incumbent, candidates(belief, rng), wanted, rng, units=units)
+    chance = chance_of_improvement(posteriors, incumbent, candidates(belief, rng), epsilon, rng, units=units)
     return Prospects(
         best_value=float(values[best]),
         best_number=int(belief.numbers[best]),
         since_improvement=len(data) - 1 - best,
-        epsilon=wanted,
+        epsilon=epsilon,
         chance=chance,
     )
-
-
-def default_epsilon(y: Array) -> float:
-    """max(1 % of the interquartile range, 0.1 % of the range)."""
-    low, high = np.quantile(y, (0.25, 0.75))
-    return max(EPSILON_SHARE * float(high - low), LEAST_SHARE * float(y.max() - y.min()))
 
 
 def chance_of_improvement(
@@ -121,8 +116,3 @@ def candidates(belief: Belief, rng: Rng) -> Array:
     cloud = around(leaders, posterior.theta.ell, domain, rng, count=CLOUD, decades=(-3.0, -0.5))
     rows = belief.space.snap(np.concatenate([uniform[:count], promising, cloud]))
     return np.asarray(np.unique(rows, axis=0))
-
-
-def check_epsilon(epsilon: float | None) -> float | None:
-    """The improvement that counts, in the units of the value."""
-    return None if epsilon is None else checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")

@@ -135,11 +135,10 @@ def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Si
         if 0 < space.values[j] <= FEW_VALUES:
             continue
         first, last = space.ends(int(j))
-        margin, top = first + AT_BOUND, last - AT_BOUND
         for pairs, row in zip(result, rows, strict=True):
-            if row[j] <= margin:
+            if row[j] <= first + AT_BOUND:
                 pairs.append((space.names[j], "lower"))
-            elif row[j] >= top:
+            elif row[j] >= last - AT_BOUND:
                 pairs.append((space.names[j], "upper"))
     return result
 
@@ -147,14 +146,12 @@ def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Si
 def _arm_weights(trials: Iterable[Trial]) -> list[tuple[int, tuple[float, float]]]:
     """From what each draw recorded; a pair's second half repeats its first half's draw and is passed over."""
     found: list[tuple[int, tuple[float, float]]] = []
-    paired = False
     for trial in trials:
         arm, p, t = trial.tags.get("arm"), trial.tags.get("p"), trial.tags.get("t")
         if arm is None or p is None or t is None:
             continue
         weights = (float(p), 1.0 - float(p)) if arm == 0 else (1.0 - float(p), float(p))
         # Methods that draw once in two iterations write the same arm and probability on both halves of a pair.
-        paired = bool(found) and t % 2 == 0 and found[-1] == (t - 1, weights)
-        if not paired:
+        if t % 2 or found[-1:] != [(t - 1, weights)]:
             found.append((int(t), weights))
     return found

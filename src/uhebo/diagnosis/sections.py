@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
-from uhebo.diagnosis.noise import Noise
-from uhebo.diagnosis.opinions import Hyperparameters
+from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search
 from uhebo.diagnosis.verdict import SPLIT_GAIN
@@ -83,7 +82,11 @@ def _calibration(calibration: Calibration) -> Section:
             f"{percent(item.level)}",
             f"{percent(item.share)} ({item.inside} of {len(calibration.y)})",
             f"{percent(item.band_low)} to {percent(item.band_high)}",
-            "as expected" if item.as_expected else "too sure" if item.share < item.band_low else "too cautious",
+            "too sure"
+            if item.share < item.band_low
+            else "too cautious"
+            if item.share > item.band_high
+            else "as expected",
         )
         for item in calibration.coverage
     )
@@ -177,10 +180,8 @@ def _layout(layout: Layout, regions: Regions | None) -> Section:
         ("typical uncertainty over the space / deviation of the values", percent(layout.unknown)),
     ]
     if regions is not None:
-        if regions.gain >= SPLIT_GAIN:
-            answer = f"yes, at {regions.parameter} = {regions.cut}, odds of {odds(regions.gain)} to 1"
-        else:
-            answer = "no"
+        yes = f"yes, at {regions.parameter} = {regions.cut}, odds of {odds(regions.gain)} to 1"
+        answer = yes if regions.gain >= SPLIT_GAIN else "no"
         rows.append(("do two models, one on each side of a cut, fit better than one?", answer))
     return Section("Where the trials lie", sentence, ("what", "value"), tuple(rows))
 

@@ -8,26 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from uhebo.belief import Belief
+from uhebo.diagnosis import words
 from uhebo.diagnosis.calibration import Calibration
-from uhebo.diagnosis.finding import SURROGATE, Finding
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
-from uhebo.diagnosis.noise import Noise
-from uhebo.diagnosis.opinions import Hyperparameters
+from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search, Trials
-from uhebo.diagnosis.words import (
-    count,
-    odds,
-    percent,
-    say_belief,
-    say_infinite,
-    say_noise,
-    say_outlook,
-    say_search,
-    say_skill,
-    stretch,
-)
+from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful, odds, percent, stretch
 
 NO_SKILL, FAIR_SKILL = 0.3, 0.5
 """Predictive R² below which the surrogate does not predict, and from which on it may be trusted."""
@@ -60,22 +48,16 @@ class Evidence:
 
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
-    rules: tuple[Callable[[Evidence], Finding | None], ...] = (
-        _outlier,
-        _clustered,
-        _two_regions,
-        _no_skill,
-        _overconfident,
-        _weak,
-    )
+    rules: tuple[Callable[[Evidence], Finding | None], ...]
+    rules = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
-        *say_infinite(evidence.trials),
-        *say_skill(evidence.calibration),
-        *say_belief(evidence.hyperparameters, evidence.importance),
-        *say_noise(evidence.noise),
-        *say_search(evidence.search),
-        *say_outlook(evidence.prospects, finding.verdict == "trust"),
+        *words.say_infinite(evidence.trials),
+        *words.say_skill(evidence.calibration),
+        *words.say_belief(evidence.hyperparameters, evidence.importance),
+        *words.say_noise(evidence.noise),
+        *words.say_search(evidence.search),
+        *words.say_outlook(evidence.prospects, finding.verdict == "trust"),
     ]
     return replace(finding, reasons=(*finding.reasons, *extra))
 
@@ -103,15 +85,13 @@ def _clustered(evidence: Evidence) -> Finding | None:
     if not layout.clustered:
         return None
     n, d = len(evidence.belief.numbers), len(evidence.belief.names)
-    blind = layout.unknown > UNKNOWN
-    where = (
-        f"a box that spans {percent(layout.side)} of each range" if d > 1 else f"{percent(layout.side)} of the range"
-    )
-    return Finding(
+    side = percent(layout.side)
+    where = f"a box that spans {side} of each range" if d > 1 else f"{side} of the range"
+    return doubtful(
         "clustered",
-        "do not trust" if blind else "caution",
-        f"{'Do not trust it' if blind else 'Be careful'} away from the trials: nearly all of them lie in one small "
-        f"part of the space, and {SURROGATE} knows little about the rest.",
+        layout.unknown > UNKNOWN,
+        " away from the trials: nearly all of them lie in one small part of the space, "
+        f"and {SURROGATE} knows little about the rest.",
         (
             f"{layout.cluster} of {n} trials lie within {where}; only {layout.outside} are elsewhere, and "
             f"{layout.needed_outside} is the least for {count(d, 'parameter')}.",
@@ -127,20 +107,19 @@ def _two_regions(evidence: Evidence) -> Finding | None:
     regions = evidence.regions
     if regions is None or regions.gain < SPLIT_GAIN:
         return None
-    poor = evidence.calibration.r2 < FAIR_SKILL or evidence.calibration.overconfident
     name = regions.parameter
     below, above = regions.lengthscale_below, regions.lengthscale_above
     detail = (
         f"To change the value noticeably, {name} must move by {stretch(below)} below {regions.cut}, "
         f"and by {stretch(above)} above."
-        if regions.ratio >= 2.0 and min(below, above) < 1.0
+        if max(below, above) >= 2.0 * min(below, above) and min(below, above) < 1.0
         else f"Below and above {name} = {regions.cut} the values follow different rules, as at a jump."
     )
-    return Finding(
+    return doubtful(
         "misspecified",
-        "do not trust" if poor else "caution",
-        f"{'Do not trust it' if poor else 'Be careful'}: the values behave differently in different parts of the "
-        f"space, and {SURROGATE} assumes that they behave alike everywhere.",
+        evidence.calibration.r2 < FAIR_SKILL or evidence.calibration.overconfident,
+        ": the values behave differently in different parts of the space, "
+        f"and {SURROGATE} assumes that they behave alike everywhere.",
         (
             f"Two separate models, one for {name} below {regions.cut} and one above, describe the values far better "
             f"than one for all (odds of {odds(regions.gain)} to 1).",
@@ -161,10 +140,10 @@ def _no_skill(evidence: Evidence) -> Finding | None:
     if few:
         # With as many figures to fit as there are trials, predicting each from the others looks better than it is.
         poor = calibration.r2 < FAIR_SKILL
-        return Finding(
+        return doubtful(
             "too-few",
-            "do not trust" if poor else "caution",
-            f"{'Do not trust it yet' if poor else 'Be careful'}: {SURROGATE} has seen too few trials to "
+            poor,
+            f"{' yet' if poor else ''}: {SURROGATE} has seen too few trials to "
             f"{'predict the next one' if poor else 'be judged by them'}.",
             (
                 f"There are {count(n, 'trial')}, too few to tell noise from values that really differ."
@@ -199,11 +178,10 @@ def _overconfident(evidence: Evidence) -> Finding | None:
     calibration = evidence.calibration
     if not calibration.overconfident:
         return None
-    return Finding(
+    return doubtful(
         "misspecified",
-        "caution" if calibration.r2 >= FAIR_SKILL else "do not trust",
-        f"{'Be careful' if calibration.r2 >= FAIR_SKILL else 'Do not trust it'}: {SURROGATE} is surer of itself than "
-        "it has reason to be.",
+        calibration.r2 < FAIR_SKILL,
+        f": {SURROGATE} is surer of itself than it has reason to be.",
         (
             f"The worst case is trial {calibration.largest_residual_trial}, which is "
             f"{abs(calibration.largest_residual):.1f} times the stated error away from what the others predict.",

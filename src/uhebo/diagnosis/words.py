@@ -1,25 +1,108 @@
-"""The sentences that say what the evidence shows, whatever the verdict, and how numbers are written in them."""
+"""What a verdict consists of, the verdicts on studies without a surrogate to judge, and the sentences that say what the
+evidence shows, whatever the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import Importance
-from uhebo.diagnosis.noise import Noise
-from uhebo.diagnosis.opinions import Hyperparameters
+from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search, Trials
 from uhebo.estimate import Failure
 from uhebo.optuna_.believe import StudyModel
 
+Verdict = Literal["trust", "caution", "do not trust"]
+Kind = Literal[
+    "healthy-smooth",
+    "healthy-noisy",
+    "noise-dominates",
+    "misspecified",
+    "clustered",
+    "constant",
+    "too-few",
+    "no-parameters",
+    "outlier",
+    "weak",
+]
+
+SURROGATE = "the surrogate (the model fitted to your trials)"
+DOUBTS: tuple[tuple[Verdict, str], ...] = (("caution", "Be careful"), ("do not trust", "Do not trust it"))
 MATTERS = 0.1
 """Total effect from which a parameter is worth a sentence."""
 OPEN = 10.0
 """Upper over lower end of an interval from which a figure counts as unknown."""
 NEGLIGIBLE = 0.01
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict and its words."""
+
+    kind: Kind
+    verdict: Verdict
+    headline: str
+    reasons: tuple[str, ...]
+    next_action: str
+
+
+def doubtful(kind: Kind, bad: bool, rest: str, reasons: tuple[str, ...], next_action: str) -> Finding:
+    """Not to be trusted where it is bad, else to be taken with care."""
+    verdict, opening = DOUBTS[bad]
+    return Finding(kind, verdict, opening + rest, reasons, next_action)
+
+
+def no_model(trials: Trials, conditional: tuple[str, ...], dimension: int) -> Finding | None:
+    """A finding where no surrogate can be fitted at all, else None."""
+    if trials.usable and not dimension:
+        names = f" ({', '.join(conditional)} occur in some trials only)" if conditional else ""
+        return Finding(
+            "no-parameters",
+            "do not trust",
+            f"There is nothing to trust: no parameter varies in every finished trial, so there is no {SURROGATE[4:]}.",
+            (f"{count(trials.usable, 'trial')} finished, and they share no parameter that can vary{names}.",),
+            "Give every trial the same parameters, at least one with more than one possible value.",
+        )
+    need = max(5, dimension + 2)  # fewer finished trials say nothing about a surrogate
+    if trials.usable >= need:
+        return None
+    reasons = [f"{count(trials.usable, 'usable trial')} of {trials.total}; a first judgement needs {need}."]
+    if trials.finished > trials.usable:
+        reasons.append(
+            f"{count(trials.finished - trials.usable, 'finished trial')} cannot be used: the value is not a finite "
+            "number, or a parameter is outside its current range."
+        )
+    action = f"Run {need - trials.usable} more trials, spread at random over the space, and ask again."
+    if trials.failed:
+        reasons.append(f"{count(trials.failed, 'trial')} failed or were stopped early and gave no value.")
+        if not trials.usable:
+            action = "Find out why the trials fail; then run trials spread at random over the space and ask again."
+    return Finding(
+        "too-few",
+        "do not trust",
+        f"Do not trust it yet: there are too few finished trials for {SURROGATE}.",
+        tuple(reasons),
+        action,
+    )
+
+
+def constant(trials: Trials, value: float) -> Finding:
+    return Finding(
+        "constant",
+        "do not trust",
+        f"There is nothing to learn from: all {trials.usable} finished trials have the same value.",
+        (
+            f"Every value is {value:.6g}, so {SURROGATE} cannot tell one setting from another.",
+            "Whatever it suggests next is no better than a random point.",
+        ),
+        "Check that the parameters reach the experiment and that the value is measured finely enough; "
+        "if both are so, widen the ranges.",
+    )
 
 
 def say_model(model: StudyModel) -> str:

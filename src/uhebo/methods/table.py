@@ -39,16 +39,6 @@ class Method:
 RANDOM_ARM, MODEL_ARM = 0, 1
 
 
-def random(step: Step) -> Proposal:
-    """Uniform i.i.d. points."""
-    return step.random()
-
-
-def fixed(step: Step, estimator: str) -> Proposal:
-    """The acquisition's maximiser at every step, theta by one estimator."""
-    return step.model(estimator)
-
-
 def ra(step: Step) -> Proposal:
     """RA-BO: random at odd t, the acquisition under the consistent theta at even t."""
     return step.random() if step.slot.first_half else step.model("consistent")
@@ -176,14 +166,14 @@ METHODS: dict[str, Method] = {
     "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
     "ra": Method(ra, PAPER_MODEL.by("consistent")),
     "random-exp3": Method(partial(paired_exp3, estimator="map")),
-    "consistent-only": Method(partial(fixed, estimator="consistent"), PAPER_MODEL.by("consistent")),
-    "map": Method(partial(fixed, estimator="map")),
-    "mle": Method(partial(fixed, estimator="mle"), PAPER_MODEL.by("mle")),
-    "hmc": Method(partial(fixed, estimator="hmc"), PAPER_MODEL.by("hmc")),
+    "consistent-only": Method(partial(Step.model, estimator="consistent"), PAPER_MODEL.by("consistent")),
+    "map": Method(partial(Step.model, estimator="map")),
+    "mle": Method(partial(Step.model, estimator="mle"), PAPER_MODEL.by("mle")),
+    "hmc": Method(partial(Step.model, estimator="hmc"), PAPER_MODEL.by("hmc")),
     "a-gp-ucb": Method(a_gp_ucb),
     "wang-de-freitas": Method(wang_de_freitas),
     "portfolio": Method(portfolio),
-    "random": Method(random, RECIPE.model, RECIPE.acquisition),
+    "random": Method(Step.random, RECIPE.model, RECIPE.acquisition),
 }
 """Name -> method. `random` uses no model; what is said of its studies is said by the default's."""
 
