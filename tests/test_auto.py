@@ -14,7 +14,8 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
-from uhebo.belief import Belief, fitting
+from uhebo.belief import Belief
+from uhebo.belief import belief as fitting
 from uhebo.estimate import ESTIMATORS, Fit
 from uhebo.gp import Data
 from uhebo.methods import Proposal, Step

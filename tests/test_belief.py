@@ -25,6 +25,7 @@ from tests.conftest import require
 from uhebo import UHESampler
 from uhebo.belief import Belief, Units
 from uhebo.belief.belief import mixture_quantile, mixture_scores
+from uhebo.cli import main
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Data, Posterior, Theta
@@ -266,3 +267,20 @@ def test_paths_have_the_moments_of_the_posterior(kernel: str) -> None:
     mean, variance = posterior.predict(rows)
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.08)
     np.testing.assert_allclose(drawn.var(axis=0), variance, atol=0.1, rtol=0.15)
+
+
+def test_the_shell_judges_the_model_of_the_method_that_was_chosen(tmp_path: Path) -> None:
+    """Before any suggestion too, when all there is was told."""
+    place, results = tmp_path / "lab.db", tmp_path / "results.csv"
+    rows = np.random.default_rng(0).random((12, 2))
+    results.write_text("x,y,value\n" + "\n".join(f"{x},{y},{branin(x, y)}" for x, y in rows))
+    for args in (
+        ["create", "--param", "x=0.0:1.0", "--param", "y=0.0:1.0", "--method", "map"],
+        ["tell", "--csv", str(results)],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([args[0], str(place), *args[1:]])
+        assert not ended.value.code
+    study = optuna.load_study(study_name=None, storage=f"sqlite:///{place}")
+    assert model_of(study).borrowed is None
+    assert believe(study).prior.name == "paper"

@@ -134,7 +134,7 @@ def test_every_method_runs_on_every_problem(method: str, problem: Problem) -> No
 
 def test_hmc_in_full() -> None:
     problem = PROBLEMS["floats"]
-    study = run(problem, method="hmc", n_startup_trials=22)
+    study = run(problem, 24, method="hmc", n_startup_trials=22)
     check(study, problem)
     assert all(0.5 < trial.system_attrs[ATTRIBUTE]["acceptance"] <= 1.0 for trial in study.trials[22:])
 

@@ -19,7 +19,7 @@ from uhebo.cli.space_file import SETTINGS, Kept, declared
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, SETTINGS_ATTRIBUTE, UHESampler
 from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
 from uhebo.storage.places import Place, load, study_names
@@ -61,6 +61,8 @@ def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keep(study: Study, kept: Kept) -> None:
+    """Store the settings for the shell, and the sampler's arguments for whoever asks for its model."""
+    study.set_user_attr(SETTINGS_ATTRIBUTE, ShellSampler(**kept.settings).arguments)
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
     study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings})
 
