@@ -21,8 +21,7 @@ from uhebo import UHESampler
 from uhebo.diagnosis import diagnose, lengthscale_history
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
-from uhebo.optuna_.tags import checked_tags
-from uhebo.optuna_.trial_log import ATTRIBUTE
+from uhebo.optuna_.trial_log import ATTRIBUTE, checked_tags
 from uhebo.space import SearchSpace
 from uhebo.storage import journal
 from uhebo.storage.journal import journal_storage, mend

@@ -40,7 +40,7 @@ from tests.worker_processes import SPACE, STUDY
 from uhebo.optuna_.leased_trials import LeasedTrials
 from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
 from uhebo.workers import Options, stop
-from uhebo.workers.shift import TooManyFailures
+from uhebo.workers.loop import TooManyFailures
 
 both_databases = pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
 

@@ -3,10 +3,6 @@
 Looked up when first asked for, because `importlib.metadata` takes longer to load than the rest of `import uhebo`.
 """
 
-from __future__ import annotations
-
-import importlib
-
 FALLBACK = "0.1.0.dev0"
 """Of a source tree that was never installed, and of a build without git; pyproject.toml has the same word."""
 
@@ -14,9 +10,10 @@ FALLBACK = "0.1.0.dev0"
 def __getattr__(name: str) -> str:
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    metadata = importlib.import_module("importlib.metadata")
+    from importlib import metadata
+
     try:
-        version = str(metadata.version("uhebo"))
+        version = metadata.version("uhebo")
     except metadata.PackageNotFoundError:
         version = FALLBACK
     globals()["__version__"] = version

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -163,8 +162,10 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
-    run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
-    return run.on(_study("minimize", run, storage, study_name, partial(make_sampler, seed, method, options)))
+    return _optimize(
+        "minimize", fn, space, n_trials, storage, study_name, partial(make_sampler, seed, method, options),
+        n_jobs, timeout, callbacks, progress, catch,
+    )  # fmt: skip
 
 
 def maximize(
@@ -184,80 +185,75 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    run = _Run(fn, as_distributions(space), n_trials, n_jobs, timeout, callbacks, progress, catch)
-    return run.on(_study("maximize", run, storage, study_name, partial(make_sampler, seed, method, options)))
+    return _optimize(
+        "maximize", fn, space, n_trials, storage, study_name, partial(make_sampler, seed, method, options),
+        n_jobs, timeout, callbacks, progress, catch,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What is called, where and how often; a call that cannot work is refused before it leaves a study behind."""
-
-    fn: Objective
-    space: dict[str, BaseDistribution]
-    n_trials: int
-    n_jobs: int
-    timeout: float | None
-    callbacks: Sequence[Callback]
-    progress: bool | None
-    catch: type[Exception] | tuple[type[Exception], ...]
-
-    def __post_init__(self) -> None:
-        check_objective(self.fn)
-        integer("n_trials", self.n_trials, 1)
-        if self.n_jobs != -1:
-            integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
-        if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
-            raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
-
-    def on(self, study: Study) -> Result:
-        started: set[int] = set()
-
-        def objective(trial: OptunaTrial) -> float:
-            started.add(trial.number)
-            params = {name: suggest(trial, name, distribution) for name, distribution in self.space.items()}
-            return checked_value(self.fn(**params), trial.number)
-
-        with QUIET:
-            try:
-                study.optimize(
-                    objective,
-                    n_trials=int(self.n_trials),
-                    timeout=self.timeout,
-                    n_jobs=self.n_jobs,
-                    callbacks=list(self.callbacks),
-                    catch=self.catch,
-                    show_progress_bar=sys.stderr.isatty() if self.progress is None else self.progress,
-                )
-            except KeyboardInterrupt:
-                # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
-                for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                    if trial.number in started:
-                        study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-                return Result(study, interrupted=True)
-        return Result(study)
-
-
-def _study(
+def _optimize(
     direction: Direction,
-    run: _Run,
+    fn: Objective,
+    space: Mapping[str, Any],
+    n_trials: int,
     storage: str | Path | BaseStorage | None,
     study_name: str | None,
     sampler_for: Callable[[int], UHESampler],
-) -> Study:
-    """A new study, or the one of that name in the storage, with the sampler for its number of trials."""
-    storable(run.space, storage)
-    sampler_for(run.n_trials)  # an option that is no good is refused before there is a study
-    with QUIET:
-        if storage is not None:
-            # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
-            from uhebo.storage.places import open_storage
+    n_jobs: int,
+    timeout: float | None,
+    callbacks: Sequence[Callback],
+    progress: bool | None,
+    catch: type[Exception] | tuple[type[Exception], ...],
+) -> Result:
+    """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
+    distributions = storable(as_distributions(space), storage)
+    check_objective(fn)
+    n_trials = integer("n_trials", n_trials, 1)
+    if n_jobs != -1:
+        integer("n_jobs", n_jobs, 1, also=", or -1 for one per processor")
+    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
+        raise InvalidInputError(f"callbacks is {callbacks!r}; expected a list of functions (study, trial)")
+    sampler_for(n_trials)
+    started: set[int] = set()
 
-            storage = open_storage(storage, create=True)
-        study = optuna.create_study(storage=storage, study_name=study_name, direction=direction, load_if_exists=True)
+    def objective(trial: OptunaTrial) -> float:
+        started.add(trial.number)
+        params = {name: suggest(trial, name, distribution) for name, distribution in distributions.items()}
+        return checked_value(fn(**params), trial.number)
+
+    with QUIET:
+        study = _study(direction, storage, study_name)
+        # Trials that wait in the queue are among those to be run.
+        begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
+        study.sampler = sampler_for(begun + n_trials)
+        try:
+            study.optimize(
+                objective,
+                n_trials=n_trials,
+                timeout=timeout,
+                n_jobs=n_jobs,
+                callbacks=list(callbacks),
+                catch=catch,
+                show_progress_bar=sys.stderr.isatty() if progress is None else progress,
+            )
+        except KeyboardInterrupt:
+            # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
+            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if trial.number in started:
+                    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+            return Result(study, interrupted=True)
+    return Result(study)
+
+
+def _study(direction: Direction, storage: str | Path | BaseStorage | None, name: str | None) -> Study:
+    """A new study, or the one of that name in the storage."""
+    if storage is not None:
+        # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
+        from uhebo.storage.places import open_storage
+
+        storage = open_storage(storage, create=True)
+    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
     check_direction(study, direction, "call uhebo.{}")
-    # Trials that wait in the queue are among those to be run.
-    begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
-    study.sampler = sampler_for(begun + int(run.n_trials))
     return study
 
 
@@ -277,13 +273,13 @@ def check_direction(study: Study, direction: Direction, remedy: str) -> None:
 
 
 def make_sampler(
-    seed: int | None, method: str | Strategy | None, options: Mapping[str, Any], budget: int
+    seed: int | None, method: str | Strategy | None, options: Mapping[str, Any], budget: int, *, given: str = ""
 ) -> UHESampler:
-    given = dict(options) if method is None else {**options, "method": method}
+    chosen = options if method is None else {**options, "method": method}
     try:
-        return UHESampler(n_trials=budget, seed=seed, **given)
-    except TypeError as error:  # a misspelt option
-        raise InvalidInputError(f"{error}; the options are those of uhebo.UHESampler") from error
+        return UHESampler(n_trials=budget, seed=seed, **chosen)
+    except TypeError as error:  # a misspelt option, or one that has an argument of its own
+        raise InvalidInputError(f"{given}{error}; the options are those of uhebo.UHESampler") from error
 
 
 def checked_value(value: Any, number: int) -> float:

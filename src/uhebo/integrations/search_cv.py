@@ -16,6 +16,7 @@ from optuna.trial import Trial, TrialState
 from scipy.stats import rankdata
 
 from uhebo import checks
+from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.methods import Strategy
@@ -82,12 +83,10 @@ class UHESearchCV(BaseSearchCV):
         ['C', 'gamma']
 
     Note:
-        The variance between folds is not handed to the model as observation noise, because it did not help. On the same
-        folds the score of a deterministic estimator is a function of its parameters without noise. Measured with
-        `python -m uhebo_experiments.benchmarks.fold_noise` (2026-11-15; methods `auto` and `uhe`, seeds 0-9, 30
-        candidates, support vector machines on the breast-cancer and diabetes data): three ways to inform the noise of
-        the model changed the held-out score by -0.003 to +0.001, never by two standard errors to the better, and as a
-        floor of the noise it cost `auto` 0.003 ± 0.001 of accuracy.
+        The variance between folds is not handed to the model as observation noise: on the same folds the score of a
+        deterministic estimator has none, and it did not help. In `python -m uhebo_experiments.benchmarks.fold_noise`
+        (2026-11-15; `auto` and `uhe`, seeds 0-9, 30 candidates, two data sets) three ways to use it changed the score
+        on held-out data by -0.003 to +0.001, never by two standard errors to the better.
     """
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's protocol)
@@ -193,16 +192,10 @@ class UHESearchCV(BaseSearchCV):
         return distributions
 
     def _sampler(self) -> UHESampler:
-        options = dict(self.sampler_options or {})
-        if self.method is not None:
-            options["method"] = self.method
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        try:
-            return UHESampler(n_trials=self.n_iter, seed=seed, **options)
-        except TypeError as error:  # a misspelt option, or one that has an argument of its own here
-            raise InvalidInputError(f"sampler_options: {error}; the options are those of uhebo.UHESampler") from error
+        return make_sampler(seed, self.method, self.sampler_options or {}, self.n_iter, given="sampler_options: ")
 
     def _metric(self, results: Results) -> str:
         """The column of the results that the search makes large."""

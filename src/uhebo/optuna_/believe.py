@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from optuna.study import Study
 
@@ -78,10 +77,9 @@ def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:
             return UHESampler(**kept), None
         except (TypeError, InvalidInputError):
             pass  # of another version, or written by something else
-    return UHESampler(method=DEFAULT, seed=0), _why(study, kept)
-
-
-def _why(study: Study, kept: Any) -> str:
     if isinstance(kept, Mapping):
-        return f"its method, {kept.get('method') or 'a function of its own'}, is not known here or uses no model"
-    return f"its trials were not suggested by uhebo, as far as can be seen ({type(study.sampler).__name__} is at hand)"
+        why = f"its method, {kept.get('method') or 'a function of its own'}, is not known here or uses no model"
+    else:
+        at_hand = type(study.sampler).__name__
+        why = f"its trials were not suggested by uhebo, as far as can be seen ({at_hand} is at hand)"
+    return UHESampler(method=DEFAULT, seed=0), why

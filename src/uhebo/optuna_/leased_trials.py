@@ -95,10 +95,8 @@ class LeasedTrials:
         """
 
         def check(session: Session, *_: Any) -> None:
-            if any(isinstance(row, TrialModel) for row in session.new):
-                used = session.scalar(self._count) or 0
-                if used >= budget:
-                    raise BudgetUsed(f"{used} of {budget} trials are used")
+            if any(isinstance(row, TrialModel) for row in session.new) and session.scalars(self._count).one() >= budget:
+                raise BudgetUsed
 
         template = optuna.create_trial(state=TrialState.RUNNING, system_attrs={LEASE: asdict(lease)})
         try:
@@ -125,13 +123,11 @@ class LeasedTrials:
             session.execute(insert(_attributes).values(trial_id=trial_id, key=LEASE, value_json=lease.text))
             taken.append(lease)
 
-        done = False
         with suppress(UpdateFinishedTrialError), self._before_flush(write_lease):
-            done = self.storage.set_trial_state_values(trial_id, TrialState.RUNNING)
-        if not done or not taken:
-            return None
-        self._study.get_trials(deepcopy=False)  # Optuna's cache has to know of it
-        return taken[-1]
+            if self.storage.set_trial_state_values(trial_id, TrialState.RUNNING):
+                self._study.get_trials(deepcopy=False)  # Optuna's cache has to know of it
+                return taken[-1]
+        return None
 
     @contextmanager
     def _before_flush(self, action: Callable[..., None]) -> Iterator[None]:
@@ -213,7 +209,7 @@ class LeasedTrials:
     def count(self) -> int:
         """How many trials the study has, whatever became of them."""
         with self._engine.begin() as connection:
-            return connection.scalar(self._count) or 0
+            return connection.scalars(self._count).one()
 
     def point(self, trial_id: int, space: Mapping[str, BaseDistribution]) -> tuple[int, dict[str, Any]] | None:
         """Number and parameters of a trial; None while it does not have all of them."""

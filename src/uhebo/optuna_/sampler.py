@@ -37,16 +37,9 @@ from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_meth
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims
+from uhebo.optuna_ import claims, trial_log
 from uhebo.optuna_.gaps import storage_of, study_id_of
-from uhebo.optuna_.trial_log import (
-    infinite_values,
-    read_history,
-    refuse_several_objectives,
-    shared_space,
-    warn_once,
-    write_tags,
-)
+from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
 
 INITIAL_PER_DIMENSION = 3
@@ -123,7 +116,7 @@ class UHESampler(BaseSampler):
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
         trials = study.get_trials(deepcopy=False)
         _begun.suggestion = (study, trial.number, trials)
-        space = shared_space(study, trials)
+        space = trial_log.shared_space(study, trials)
         if space.conditional:
             warn_once(
                 study,
@@ -136,7 +129,7 @@ class UHESampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        refuse_several_objectives(study)
+        trial_log.refuse_several_objectives(study)
         self._leave_settings(study)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
@@ -174,7 +167,7 @@ class UHESampler(BaseSampler):
     def step(self, study: Study, number: int, space: SearchSpace, trials: Sequence[FrozenTrial] | None = None) -> Step:
         """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
         trials = study.get_trials(deepcopy=False) if trials is None else trials
-        infinite, finite = infinite_values(trials)
+        infinite, finite = trial_log.infinite_values(trials)
         if infinite and finite:
             warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
         elif infinite:
@@ -182,7 +175,7 @@ class UHESampler(BaseSampler):
         n_initial = self._n_startup_trials
         if n_initial is None:
             n_initial = INITIAL_PER_DIMENSION * space.domain.dimension
-        history = read_history(study, space, n_initial, leave_out=number, trials=trials)
+        history = trial_log.read_history(study, space, n_initial, leave_out=number, trials=trials)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
         return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)
@@ -195,7 +188,7 @@ class UHESampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
-        refuse_several_objectives(study)
+        trial_log.refuse_several_objectives(study)
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
         rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])

@@ -1,12 +1,20 @@
-"""An Optuna study read as a search space and a `History`, and the tags of a suggestion written into it."""
+"""An Optuna study read as a search space and a `History`, and the tags of a suggestion written into it.
+
+Tags are what a trial remembers of how it was proposed. They are checked where they are read, because anybody can write
+into a study: a tag of a known name whose value is not what that name stands for is dropped, so that the code which uses
+tags needs no checks of its own. Tags of other names (a strategy of the user's own) pass as they are.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +26,6 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.belief.history import History, Outcome, State, Trial
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.gaps import storage_of, study_id_of
-from uhebo.optuna_.tags import checked_tags
 from uhebo.space import SearchSpace
 
 logger = logging.getLogger("uhebo")
@@ -29,6 +36,18 @@ FAILURE = "uhebo:failure"
 """User attribute of a failed trial: why."""
 ATTRIBUTE_LIMIT = 2000
 """Characters; SQL storages take about this many in one system attribute."""
+MOST_ITERATIONS = 10**9
+MOST_PARAMETERS = 10_000
+LARGEST_LOG = 300.0
+"""Largest logarithm of a lengthscale or variance; exp of it is a finite double, and so is its square."""
+LARGEST_FACTOR = 1e6
+"""Largest scaling g of a lengthscale; the methods themselves stop at 100."""
+LONGEST_WORD = 100
+"""Characters of a name."""
+NEEDS = {"arm": "p", "g": "deviation"}
+"""Tags that mean nothing without another: tag -> the other."""
+TRIAL_NUMBER = re.compile("[0-9]{1,15}")
+Check = Callable[[Any], bool]
 _said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
 """What has been warned of: studies by their ids, and topics."""
 
@@ -111,6 +130,62 @@ def warn_once(study: Study, topic: str, message: str) -> None:
     if key not in said:
         said.add(key)
         logger.warning(message)
+
+
+def _number(low: float, high: float, kind: Any = (int, float)) -> Check:
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+
+
+_integer = partial(_number, kind=int)
+_logarithm = _number(-LARGEST_LOG, LARGEST_LOG)
+_reward = _number(-sys.float_info.max, sys.float_info.max)
+
+
+def _word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_WORD
+
+
+def _log_theta(value: Any) -> bool:
+    """log(ell_1 .. ell_d, v, s2)."""
+    return isinstance(value, list) and 3 <= len(value) <= MOST_PARAMETERS and all(map(_logarithm, value))
+
+
+def _rewards(value: Any) -> bool:
+    """{trial number as text: reward}."""
+    return isinstance(value, dict) and all(
+        isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 16 and _reward(reward)
+        for number, reward in value.items()
+    )
+
+
+KNOWN: dict[str, Check] = {
+    "role": _word,
+    "t": _integer(0, MOST_ITERATIONS),
+    "n": _integer(0, MOST_ITERATIONS),
+    "arm": _integer(0, 1),
+    "p": _number(1e-9, 1.0),
+    "estimator": _word,
+    "theta": _log_theta,
+    "jitter": _number(0.0, 1e300),
+    "fallback": _word,
+    "converged": lambda value: isinstance(value, bool),
+    "g": _number(1.0, LARGEST_FACTOR),
+    "deviation": _number(0.0, 1e6),
+    "beta": _number(0.0, 1e6),
+    "rewards": _rewards,
+}
+"""Name -> whether a value is one this name can have."""
+
+
+def checked_tags(recorded: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The tags that can be used, and the names of those that cannot."""
+    if not isinstance(recorded, Mapping):
+        return {}, () if recorded is None else ("the whole record",)
+    tags = {name: value for name, value in recorded.items() if name not in KNOWN or KNOWN[name](value)}
+    for name, needed in NEEDS.items():
+        if name in tags and needed not in tags:
+            del tags[name]
+    return tags, tuple(str(name) for name in recorded if name not in tags)
 
 
 def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> None:

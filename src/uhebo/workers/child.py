@@ -150,14 +150,12 @@ def _wait(child: int, answer: Connection, worker: Connection) -> Reply:
 
 
 def _end(child: int) -> None:
-    """First politely: a program that the objective started is ended with it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGTERM)
+    """First politely: a program that the objective started is ended with it. A dead child is there until waited for."""
+    os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + END_S
     while time.monotonic() < deadline and _running(child):
         time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
+    os.kill(child, signal.SIGKILL)
 
 
 def _running(child: int) -> bool:

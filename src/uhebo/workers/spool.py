@@ -76,12 +76,11 @@ class Spool:
         """
         path = self.folder / f"{self._prefix}-{unsent.number}-{secrets.token_hex(4)}.json"
         part = path.with_suffix(".part")
-        record = asdict(unsent) | {"value": repr(unsent.value)}  # repr: exact, and JSON has no infinity
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(part.open("w", encoding="utf-8"))
                 fcntl.flock(file, fcntl.LOCK_EX)
-                file.write(json.dumps(record))
+                json.dump(asdict(unsent), file)
                 file.flush()
                 os.fsync(file.fileno())
                 part.rename(path)
@@ -96,33 +95,24 @@ class Spool:
 
     def deliver_orphans(self, deliver: Callable[[Unsent], bool]) -> None:
         """Hand over what dead workers left; `deliver` says whether the file is done with."""
-        for path in sorted(self.folder.glob(f"{self._prefix}-*.json")):
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                if not _lock(file):
-                    continue  # its worker lives
-                unsent = self._read(path, file)
-                if unsent is not None and path.exists() and deliver(unsent):
+        for path in sorted(self.folder.glob(f"{self._prefix}-*")):
+            with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its worker lives
+                if path.suffix == ".part":  # a worker died while it wrote; or has not come to lock it yet
+                    done = time.time() - path.stat().st_mtime > OLD_S
+                else:
+                    unsent = self._read(path, file)
+                    done = unsent is not None and path.exists() and deliver(unsent)
+                if done:
                     path.unlink(missing_ok=True)
-
-        for part in self.folder.glob(f"{self._prefix}-*.part"):  # a worker died while it wrote
-            with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
-                # Not a new one: its writer may not have come to lock it yet.
-                if _lock(file) and time.time() - part.stat().st_mtime > OLD_S:
-                    part.unlink(missing_ok=True)
 
     def _read(self, path: Path, file: IO[bytes]) -> Unsent | None:
         try:
-            raw = file.read(MAX_BYTES + 1)
-            if len(raw) > MAX_BYTES:
-                raise ValueError("too large")
-            record = json.loads(raw)
-            value = float(record["value"])
-            if math.isnan(value) or not isinstance(record["params"], dict):
-                raise ValueError("no value or no parameters")
-            trial_id, number = int(record["trial_id"]), int(record["number"])
-            if not (0 <= trial_id < MOST and 0 <= number < MOST):
-                raise ValueError("not a number that a database holds")
-            return Unsent(trial_id, number, record["params"], value)
+            record = json.loads(file.read(MAX_BYTES))
+            trial_id, number, value = int(record["trial_id"]), int(record["number"]), float(record["value"])
+            if math.isnan(value) or not 0 <= trial_id < MOST:
+                raise ValueError("no value, or of no trial that a database holds")
+            return Unsent(trial_id, number, dict(record["params"]), value)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             if path.name not in self._said:
                 self._said.add(path.name)
@@ -139,15 +129,14 @@ class EventLog:
     def __init__(self, path: Path | None, worker: str) -> None:
         self._worker = worker
         # One write per line, appended: lines of several workers do not mix.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._file = None if path is None else os.open(path, flags, 0o644)
+        self._file = None if path is None else path.open("ab", buffering=0)
 
     def write(self, event: str, **facts: Any) -> None:
-        if self._file is None:
+        if self._file is None or self._file.closed:
             return
         line = {"at": round(time.time(), 3), "worker": self._worker, "event": event, **facts}
         try:
-            os.write(self._file, (json.dumps(line) + "\n").encode())
+            self._file.write((json.dumps(line) + "\n").encode())
             os.fsync(self._file)
         except OSError as error:  # a full disk must not stand between a result and its database
             logger.warning(f"the log of events cannot be written ({error.strerror}); it ends here")
@@ -155,13 +144,4 @@ class EventLog:
 
     def close(self) -> None:
         if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-def _lock(file: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+            self._file.close()

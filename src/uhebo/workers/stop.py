@@ -105,19 +105,17 @@ class Stop:
 
     def _watch(self, read: socket.socket) -> None:
         """The first signal starts the deadline, the second ends the process at once."""
-        asked = False
+        deadline: threading.Timer | None = None
         with read:
             while byte := read.recv(1):
                 number = byte[0]
-                if number not in SIGNALS:
-                    continue
-                if asked:
+                if number in SIGNALS and deadline is None:
+                    self._note(number)
+                    deadline = threading.Timer(DEADLINE_S, self._end, (number,))
+                    deadline.daemon = True
+                    deadline.start()
+                elif number in SIGNALS:
                     os._exit(128 + number)
-                asked = True
-                self._note(number)
-                deadline = threading.Timer(DEADLINE_S, self._end, (number,))
-                deadline.daemon = True
-                deadline.start()
 
     def _end(self, number: int) -> None:
         if not self._over.is_set():
