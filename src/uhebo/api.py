@@ -222,7 +222,12 @@ def _optimize(
         return checked_value(fn(**params), trial.number)
 
     with QUIET:
-        study = _study(direction, storage, study_name)
+        if storage is not None:
+            # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
+            from uhebo.storage.places import open_storage
+
+            storage = open_storage(storage, create=True)
+        study = study_in(storage, study_name, direction, "call uhebo.{}")
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
         study.sampler = sampler_for(begun + n_trials)
@@ -245,31 +250,21 @@ def _optimize(
     return Result(study)
 
 
-def _study(direction: Direction, storage: str | Path | BaseStorage | None, name: str | None) -> Study:
-    """A new study, or the one of that name in the storage."""
-    if storage is not None:
-        # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
-        from uhebo.storage.places import open_storage
-
-        storage = open_storage(storage, create=True)
-    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
-    check_direction(study, direction, "call uhebo.{}")
-    return study
-
-
 def check_objective(fn: object) -> None:
     if not callable(fn):
         raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
 
 
-def check_direction(study: Study, direction: Direction, remedy: str) -> None:
-    """Refuse a study that was made for the other direction: to go on would be to search for the worst."""
+def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:
+    """A new study, or the one of that name; not one made for the other direction, to search in it for the worst."""
+    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
     refuse_several_objectives(study)
     made_to = study.direction.name.lower()
     if made_to != direction:
         raise InvalidInputError(
             f"study {study.study_name!r} was made to {made_to}; {remedy.format(made_to)}, or use another name"
         )
+    return study
 
 
 def make_sampler(

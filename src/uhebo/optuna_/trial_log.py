@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +45,6 @@ LONGEST_WORD = 100
 """Characters of a name."""
 NEEDS = {"arm": "p", "g": "deviation"}
 """Tags that mean nothing without another: tag -> the other."""
-TRIAL_NUMBER = re.compile("[0-9]{1,15}")
 Check = Callable[[Any], bool]
 _said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
 """What has been warned of: studies by their ids, and topics."""
@@ -103,8 +101,9 @@ def read_history(
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
     encoded, inside = space.encode_inside([trial.params for trial in trials])
     rows = iter(encoded)
+    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
     read, damaged = [], []
-    for trial, use, value in zip(trials, inside.tolist(), oriented_values(study, trials), strict=True):
+    for trial, use, value in zip(trials, inside.tolist(), oriented_values(sign, trials), strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
         damaged += [(trial.number, bad)] if bad else []
@@ -120,8 +119,7 @@ def read_history(
             f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
             f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
         )
-    outcomes = (Outcome(sign=direction_sign(study)),)
-    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
+    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, (Outcome(sign=sign),))
 
 
 def warn_once(study: Study, topic: str, message: str) -> None:
@@ -200,17 +198,11 @@ def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> Non
     storage_of(study).set_trial_system_attr(trial._trial_id, ATTRIBUTE, record)
 
 
-def direction_sign(study: Study) -> float:
-    """1 where larger values are better, -1 where smaller ones are."""
-    return 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-
-
-def oriented_values(study: Study, trials: Sequence[FrozenTrial]) -> list[float | None]:
-    """Values with larger better; None where a trial has none (failed, pruned, running).
+def oriented_values(sign: float, trials: Sequence[FrozenTrial]) -> list[float | None]:
+    """Values times `sign`; None where a trial has none (failed, pruned, running).
 
     Infinite values are clipped to the range of the finite ones; where no value is finite, none is used.
     """
-    sign = direction_sign(study)
     values = [sign * t.value if t.state == TrialState.COMPLETE and t.value is not None else None for t in trials]
     finite = [value for value in values if value is not None and math.isfinite(value)]
     if not finite:

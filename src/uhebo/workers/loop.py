@@ -15,19 +15,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
-from uhebo.api import Direction, check_direction, check_objective, checked_value, make_sampler
+from uhebo.api import Direction, check_objective, checked_value, make_sampler, study_in
 from uhebo.checks import choice, integer
 from uhebo.errors import CannotEvaluate, UheboError
 from uhebo.methods import Strategy
 from uhebo.optuna_.gaps import SILENT, running_trial, suggest
 from uhebo.optuna_.lease import Lease, now
-from uhebo.optuna_.leased_trials import LeasedTrials, database_of
+from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
 from uhebo.space import as_distributions, storable
 from uhebo.storage.database import close_storage, one_writer_at_a_time
 from uhebo.storage.places import Place, open_storage
@@ -83,10 +82,8 @@ def work(
         sampler = make_sampler(seed, method, sampler_options, budget)
 
     def load(store: BaseStorage) -> Job:
-        study = optuna.create_study(
-            storage=store, study_name=study_name, direction=direction, load_if_exists=True, sampler=sampler
-        )
-        check_direction(study, direction, "give direction='{}'")
+        study = study_in(store, study_name, direction, "give direction='{}'")
+        study.sampler = sampler
         return Job(study, distributions, budget)
 
     def objective(number: int, params: Mapping[str, Any]) -> float:
@@ -148,18 +145,13 @@ class Shift:
         self.trials = LeasedTrials(study)
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
-        self.watch = Watch(
-            self.trials,
-            options,
-            parameters=len(self.job.space),
-            each_look=self._deliver_orphans,
-            report=lambda event, stale: self.log.write(event, trial=stale.number, of=stale.lease.worker),
-        )
+        deliver_orphans = partial(self.spool.deliver_orphans, self._deliver_orphan)
+        self.watch = Watch(self.trials, options, len(self.job.space), deliver_orphans, self._report)
         self.stop.last_words = self._last_words
         self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
         try:
-            self.retry.call(self._deliver_orphans, "delivering results")
+            self.retry.call(deliver_orphans, "delivering results")
             while self._one_trial():
                 pass
         except Stopped:
@@ -266,8 +258,8 @@ class Shift:
         else:
             self.stored += 1
 
-    def _deliver_orphans(self) -> None:
-        self.spool.deliver_orphans(self._deliver_orphan)
+    def _report(self, event: str, stale: Held) -> None:
+        self.log.write(event, trial=stale.number, of=stale.lease.worker)
 
     def _deliver_orphan(self, unsent: Unsent) -> bool:
         """A dead worker's result; it counts only if the study still has that trial with those parameters."""
