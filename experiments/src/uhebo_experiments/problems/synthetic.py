@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,7 @@ class Path:
         return -(np.cos(angles) @ self.weights), (np.sin(angles) * self.weights) @ self.frequencies
 
 
+@cache
 def gp_path(dimension: int = 2, lengthscale: float = 0.2, *, seed: int = 0) -> Problem:
     """A sample path on the unit cube.
 
