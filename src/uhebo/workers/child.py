@@ -62,22 +62,19 @@ class ForkServer:
         self._asked += 1
         with _alive():
             self._server.send((self._asked, number, dict(params)))
+        reply = None
         try:
             reply = self._reply(self._timeout)
-        except BaseException:
-            self._call_off()
-            raise
+        finally:
+            if reply is None:  # the time is over, or a signal came: call it off
+                with _alive():
+                    self._server.send(None)
+                self._reply(2 * END_S)
         if reply is None:
-            self._call_off()
             raise EvaluationFailed(f"no value after {self._timeout:g} s")
         if isinstance(reply, UheboError):
             raise reply
         return reply
-
-    def _call_off(self) -> None:
-        with _alive():
-            self._server.send(None)
-        self._reply(2 * END_S)
 
     def _reply(self, timeout: float | None) -> Reply | None:
         """The answer to the latest request; None when the time is over."""
