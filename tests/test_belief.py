@@ -123,6 +123,9 @@ def test_a_study_of_another_sampler_is_read_by_the_defaults_model_and_that_is_sa
     belief = check_one_belief(study)
     assert belief.model == uhebo.METHODS["auto"].model
     assert "not suggested by uhebo" in diagnose(study, hmc=False).model
+    by_chance = run(UHESampler(method="random", seed=0))
+    assert believe(by_chance).model == uhebo.METHODS["auto"].model
+    assert "default, auto, because its method, random, uses no model" in diagnose(by_chance, hmc=False).model
     own = run(UHESampler(seed=0))
     assert diagnose(own, hmc=False).model == "This is about the model that suggests: that of the method auto."
 

@@ -173,9 +173,9 @@ METHODS: dict[str, Method] = {
     "a-gp-ucb": Method(a_gp_ucb),
     "wang-de-freitas": Method(wang_de_freitas),
     "portfolio": Method(portfolio),
-    "random": Method(Step.random, RECIPE.model, RECIPE.acquisition),
+    "random": Method(Step.random),
 }
-"""Name -> method. `random` uses no model; what is said of its studies is said by the default's."""
+"""Name -> method."""
 
 
 def register(name: str, method: Strategy | Method) -> None:

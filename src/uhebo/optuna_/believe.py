@@ -69,7 +69,7 @@ def believe(study: Study) -> Belief:
 def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:
     if isinstance(study.sampler, UHESampler):
         if study.sampler.method == "random":
-            return study.sampler, "its method, random, uses no model"
+            return UHESampler(method=DEFAULT, seed=study.sampler.settings.seed), "its method, random, uses no model"
         return study.sampler, None
     kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
     if isinstance(kept, Mapping) and kept.get("method") in METHODS and kept["method"] != "random":
