@@ -1,7 +1,5 @@
 """uhebo: Bayesian optimisation that does not trust its own hyperparameters."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -3,8 +3,6 @@
 NumPy's numbers are numbers; True and False are not. `also` ends the sentence with what else the caller accepts.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable

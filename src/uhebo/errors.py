@@ -1,7 +1,5 @@
 """Errors and warnings of uhebo: each says what was wrong, what was expected and what to do."""
 
-from __future__ import annotations
-
 
 class UheboError(Exception):
     """Base of every error raised on purpose by uhebo."""

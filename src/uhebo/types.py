@@ -1,7 +1,5 @@
 """Names of the two types that every module uses."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

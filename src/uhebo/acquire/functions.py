@@ -8,8 +8,6 @@ over several (HMC), and turns the derivatives into gradients in x.
     log-pi   log P(f > best) = log Φ(u)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ BFGS steps in the numeric columns; discrete columns are snapped and improved one
 evaluated already is passed over when the objective is deterministic and another point exists.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,7 +41,7 @@ class Explored:
     taken: Array
     """Points evaluated or under way, not to be proposed again; empty where repeats are welcome."""
 
-    def with_taken(self, point: Array) -> Explored:
+    def with_taken(self, point: Array) -> "Explored":
         """The same with one more point taken, where repeats are not welcome."""
         return replace(self, taken=np.concatenate([self.taken, point[None]])) if len(self.taken) else self
 

@@ -12,8 +12,6 @@ values of points under way are better left as they are: on smooth functions the 
 smaller.)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A strategy keeps no state. Which step a new trial is, which pair it belongs to, 
 is worked out from the log, so a resumed study, many workers and a replay need no code of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

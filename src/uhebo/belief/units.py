@@ -6,8 +6,6 @@ Every step is monotone, so order, best point and quantiles carry over exactly. A
 it is integrated over the predictive distribution.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +34,7 @@ class Units:
     warped_scale: float = 1.0
 
     @classmethod
-    def of(cls, plain: Data, sign: float, warped: bool) -> tuple[Units, Data]:
+    def of(cls, plain: Data, sign: float, warped: bool) -> tuple["Units", Data]:
         """The units of standardised data, and the data in them."""
         warp = Warp.fit(plain.y) if warped else Warp.identity
         if warp is Warp.identity:

@@ -3,8 +3,6 @@
 Messages go to standard error, results alone to standard output; `app.EPILOG` has the exit codes.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """The program `uhebo`: every command by name. A command is imported when it is called, so that the list is quick."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any

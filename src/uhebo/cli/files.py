@@ -8,8 +8,6 @@ A table that begins with number,state,value is the history of another study, as 
 numbers say nothing here: every row is an experiment of its own, and one that was still under way is passed over.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Commands that look and change nothing: best, history, status, diagnose, report, dashboard, methods."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from functools import partial

@@ -1,7 +1,5 @@
 """What is optimised, called for one trial: a Python function, or a program whose last printed number is the value."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math

@@ -1,7 +1,5 @@
 """`uhebo optimize` and `uhebo worker`: suggest, evaluate and tell in a loop, alone or with others on one study."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -203,7 +201,7 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> Job:
+def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> "Job":
     """The study with its space, its sampler and its budget."""
     from uhebo.workers import Job
 

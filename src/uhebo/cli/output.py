@@ -1,7 +1,5 @@
 """What a command prints: results to standard output as a table, JSON or CSV; messages to standard error."""
 
-from __future__ import annotations
-
 import csv
 import json
 import logging

@@ -1,7 +1,5 @@
 """Trials as rows: the columns of every table, and a parameter's value as text and back."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

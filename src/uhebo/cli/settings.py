@@ -1,7 +1,5 @@
 """What the shell keeps in a study, the space and the sampler's settings, so that any later command goes on with it."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Mapping

@@ -9,8 +9,6 @@ temperature = [20, 90]          # two numbers are a range: of integers if both a
 gas = ["argon", "nitrogen"]     # words are choices
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

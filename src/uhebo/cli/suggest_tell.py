@@ -1,7 +1,5 @@
 """`uhebo create`, `suggest` and `tell`: a study made, what to try next in it, and what came of it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -4,8 +4,6 @@ Whether a value lies inside an interval does not depend on the units, so coverag
 shown is in the user's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`diagnose(study)`: can I trust this surrogate? A `Diagnosis` with the evidence, a verdict and the next action."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Mapping

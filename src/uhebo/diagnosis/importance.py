@@ -7,8 +7,6 @@ units; the spread of their indices is the interval. The thetas are drawn under a
 searching may keep lengthscales within the range, and then no parameter can be without effect.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where the points lie (clusters), and whether one surrogate fits the whole space (regions)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Hyperparameters beside second opinions on them (MAP, consistent, HMC intervals): now, the noise, and over time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Literal

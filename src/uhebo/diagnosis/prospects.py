@@ -1,7 +1,5 @@
 """Is it worth going on? Trials since the last improvement, and the chance that ten more bring one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

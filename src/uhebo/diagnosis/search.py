@@ -1,7 +1,5 @@
 """What the log says: what became of the trials, random points, arms, repeats, bounds, numerical trouble."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Evidence -> verdict, in words for a scientist: what was found, the numbers behind it, and what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 """What a verdict consists of, the verdicts on studies without a surrogate to judge, and the sentences that say what the
 evidence shows, whatever the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -11,8 +11,6 @@ whose likelihoods add up (a composite likelihood): the cost then grows linearly 
 paper's argument (the kept points resemble an i.i.d. sample) and drops its label error.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

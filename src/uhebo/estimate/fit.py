@@ -5,8 +5,6 @@ ladder of the climb: the warm start, fresh starts, and where none of them has a 
 fixed moderate theta and a `Failure` that says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ volume-preserving. During burn-in the step size is tuned towards an acceptance r
 half of it the mass matrix is set to the inverse variances seen so far.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Both look at the point a UCB search would take under ell / g, so the maximiser o
 nothing of acquisition functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ Notation used in all of `gp`:
 A kernel is one `Kernel` record; a new one is one more entry in `KERNELS`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

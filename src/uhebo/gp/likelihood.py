@@ -10,8 +10,6 @@ NumPy call together on precomputed squared differences. Above it the cost is mem
 worked in row strips that stay in cache and nothing of size n²·d is ever stored.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

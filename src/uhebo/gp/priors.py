@@ -17,8 +17,6 @@ offered; results record which one was used:
     auto         `precise` up to ten parameters, `dim-scaled` above
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -96,7 +94,7 @@ class Prior:
     def is_flat(self) -> bool:
         return isinstance(self.lengthscale, Flat) and isinstance(self.signal, Flat) and isinstance(self.noise, Flat)
 
-    def flattened(self) -> Prior:
+    def flattened(self) -> "Prior":
         """No prior within the same box."""
         return replace(self, name="flat", lengthscale=Flat(), signal=Flat(), noise=Flat())
 
@@ -115,19 +113,19 @@ class Prior:
         return ell.sum(axis=1) + signal + noise, gradient
 
 
-def _same_gamma(name: str, shape: float, rate: float) -> Prior:
+def _same_gamma(name: str, shape: float, rate: float) -> "Prior":
     density = Gamma(shape, rate)
     return Prior(name, density, density, density)
 
 
-def _dim_scaled(dimension: int) -> Prior:
+def _dim_scaled(dimension: int) -> "Prior":
     # Log-normal(√2 + log(d)/2, √3) lengthscales and log-normal(-4, 1) noise, moved by σ² as the module says. The source
     # fixes the signal variance at 1; here it is free within a log-normal(0, 1) around that.
     lengthscale = LogNormal(math.sqrt(2) + 0.5 * math.log(max(dimension, 1)) - 3.0, math.sqrt(3))
     return Prior("dim-scaled", lengthscale, LogNormal(0.0, 1.0), LogNormal(-5.0, 1.0))
 
 
-def _precise(_: int) -> Prior:
+def _precise(_: int) -> "Prior":
     prior = Prior("precise", Flat(), LogNormal(0.0, 1.0), Horseshoe(0.1))
     return replace(prior, lengthscale_bounds=(5e-3, 1.1), noise_bounds=(1e-10, 10.0))
 
@@ -147,7 +145,7 @@ PRIORS: dict[str, Callable[[int], Prior]] = {
 """Name -> prior for a dimension."""
 
 
-def named_prior(prior: str | Prior, dimension: int) -> Prior:
+def named_prior(prior: str | Prior, dimension: int) -> "Prior":
     """The prior of that name for d dimensions; a `Prior` passes through."""
     if isinstance(prior, Prior):
         return prior

@@ -7,8 +7,6 @@ By hand rather than `scipy.stats.yeojohnson`: importing scipy.stats takes severa
 uhebo, and its search for the parameter nine times as long as this one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -35,10 +33,10 @@ class Warp:
     parameter: float
     low: float
     high: float
-    identity: ClassVar[Warp]
+    identity: ClassVar["Warp"]
 
     @classmethod
-    def fit(cls, y: Array) -> Warp:
+    def fit(cls, y: Array) -> "Warp":
         """The warp of the largest likelihood for these standardised targets; the identity where there is no choice."""
         if len(y) < FEWEST_VALUES or not y.any():
             return cls.identity

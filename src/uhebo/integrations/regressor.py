@@ -1,7 +1,5 @@
 """`UHERegressor`: the Gaussian process of uhebo as a scikit-learn regressor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -69,7 +67,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     @single_threaded
-    def fit(self, X: ArrayLike, y: ArrayLike) -> UHERegressor:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "UHERegressor":
         """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
         kernel = named_kernel(self.kernel)
         estimate = named_estimator(self.estimator)

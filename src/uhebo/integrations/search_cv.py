@@ -1,7 +1,5 @@
 """`UHESearchCV`: a search over cross-validated scores on scikit-learn's own base, proposals by `UHESampler`."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

@@ -13,8 +13,6 @@ points come at iterations 16, 32, 64, …: infinitely often, as a consistent est
 because each one costs an evaluation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A round pulls one of M arms and sees the reward of that arm only. Nothing here k
 remembered: the state for the next round is a function of the log of pulls (`replay`). Arms are numbered from 0.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence
@@ -51,7 +49,7 @@ class Exp3:
             raise InvalidInputError(f"gamma is {self.gamma}, expected 0 < gamma <= 1; gamma_for_horizon gives one")
 
     @classmethod
-    def start(cls, arms: int, gamma: float) -> Exp3:
+    def start(cls, arms: int, gamma: float) -> "Exp3":
         """Before the first round: every weight is 1."""
         return cls((0.0,) * integer("arms", arms, 1), float(gamma))
 
@@ -70,7 +68,7 @@ class Exp3:
         arm = int(np.searchsorted(np.cumsum(self.probabilities()), rng.random(), side="right"))
         return min(arm, self.arms - 1)  # the cumulated sum may end a rounding error below 1
 
-    def update(self, arm: int, reward: float, probability: float | None = None) -> Exp3:
+    def update(self, arm: int, reward: float, probability: float | None = None) -> "Exp3":
         """log w_m += gamma r / (M p_m) for the pulled arm only, p_m its probability when it was pulled.
 
         Without `probability` the current one is used, which is right when nothing happened since the pull. A log
@@ -120,7 +118,7 @@ def doubling_epoch(round_index: int) -> Epoch:
     return Epoch(number, FIRST_EPOCH << number, (FIRST_EPOCH << number) - FIRST_EPOCH)
 
 
-def replay(pulls: Sequence[Pull], arms: int, horizon: float | None) -> Exp3:
+def replay(pulls: Sequence[Pull], arms: int, horizon: float | None) -> "Exp3":
     """The bandit for the next round, from the log of finished rounds.
 
     `horizon` counts rounds (pulls), so UHE, which pulls once in two iterations, passes T/2. Rounds past the horizon

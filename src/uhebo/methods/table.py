@@ -10,8 +10,6 @@ Each is a function of one `Step`; the table in the README says what they do. To 
     register("every-third-random", every_third_random)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

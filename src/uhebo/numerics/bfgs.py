@@ -10,8 +10,6 @@ positive definite without a Wolfe search. A row whose value is not finite has fa
 point that fails is backed away from, a start that fails stays where it is and does not converge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -135,7 +133,7 @@ class _Rows:
     trailing: NDArray[np.int64]
     """The same by the looser measure of a race."""
 
-    def without(self, leaving: NDArray[np.bool_], result: Minima) -> _Rows:
+    def without(self, leaving: NDArray[np.bool_], result: Minima) -> "_Rows":
         """Write the rows that leave to `result` and keep the others."""
         if not leaving.any():
             return self

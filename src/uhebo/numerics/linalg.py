@@ -1,7 +1,5 @@
 """Cholesky factors that do not fail silently, by direct LAPACK calls: at n = 50 wrappers cost more than LAPACK."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import blas, lapack
 

@@ -3,8 +3,6 @@
 On matrices of a few hundred rows the threads of a BLAS library cost 5 to 10 times what they save.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable

@@ -5,8 +5,6 @@ study, a dashboard or the shell, knows which model suggests. A study that anothe
 uhebo's default, and that is said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -10,8 +10,6 @@ the same point, at least one sees the other.
                                              it gives way too if the rival never does, having looked before the claim
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

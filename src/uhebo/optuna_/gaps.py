@@ -3,8 +3,6 @@
 Private names of Optuna's stand in this room alone, each with the reason why no public one does.
 """
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 from typing import Any

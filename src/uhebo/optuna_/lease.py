@@ -3,8 +3,6 @@
 A lease is kept in one system attribute of the trial, `uhebo:lease`.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -41,11 +39,11 @@ class Lease:
     def text(self) -> str:
         return json.dumps(asdict(self))
 
-    def next_beat(self) -> Lease:
+    def next_beat(self) -> "Lease":
         return replace(self, beat=self.beat + 1, at=now())
 
     @classmethod
-    def of(cls, value: Any) -> Lease:
+    def of(cls, value: Any) -> "Lease":
         """What an attribute says; anything but a lease reads as one that nobody holds."""
         known = value if isinstance(value, Mapping) else {}
         worker, beat, attempt, at = (known.get(name) for name in ("worker", "beat", "attempt", "at"))
@@ -57,7 +55,7 @@ class Lease:
         )
 
     @classmethod
-    def parse(cls, text: str) -> Lease:
+    def parse(cls, text: str) -> "Lease":
         """The same, of an attribute as the database has it."""
         try:
             return cls.of(json.loads(text))

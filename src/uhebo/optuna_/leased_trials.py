@@ -18,8 +18,6 @@ Optuna's storage has no comparison and write in one, no count under its lock, an
 with a state. So this module alone uses Optuna's tables, and hooks into the transactions of its own thread's session.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass

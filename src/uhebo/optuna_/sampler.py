@@ -10,8 +10,6 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 import threading

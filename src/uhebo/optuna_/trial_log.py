@@ -5,8 +5,6 @@ into a study: a tag of a known name whose value is not what that name stands for
 tags needs no checks of its own. Tags of other names (a strategy of the user's own) pass as they are.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -5,8 +5,6 @@ loopback, answers only requests addressed to loopback (a page in a browser canno
 listens elsewhere only when told to in so many words.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
 import socket

@@ -4,8 +4,6 @@ Order: best parameters, diagnosis, pictures, trials (`page.html.j2`). All text o
 through, the content policy of the page still runs no script but the two whose hashes it names.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

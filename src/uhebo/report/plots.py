@@ -5,8 +5,6 @@ The figures are ordinary `plotly.graph_objects.Figure`s in SVG traces only: they
 traces, Optuna's parallel coordinates up to 4.x among them, do not survive).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Importances, slices through the best point, a map of the two parameters that mat
 all the others, and the coverage of the intervals.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ the place it ends up in: a Plotly label (which reads a subset of HTML), Markdown
 templates (`*.j2`) that happens to every value by itself. A file is then written whole, or not at all.
 """
 
-from __future__ import annotations
-
 import html
 import importlib
 import math

@@ -5,8 +5,6 @@ each has a contrast of at least 3:1 with the light and with the dark background.
 distinction without colour.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the pictures are drawn from: the study, read once, its parameters as axes, and the diagnosis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -124,7 +122,7 @@ class StudyView:
     diagnosis: Diagnosis
 
     @classmethod
-    def of(cls, study: Study, diagnosis: Diagnosis | None = None) -> StudyView:
+    def of(cls, study: Study, diagnosis: Diagnosis | None = None) -> "StudyView":
         """Of this study, with its diagnosis, which is made where it is not given."""
         refuse_several_objectives(study)
         return cls(study, diagnose(study, hmc=False) if diagnosis is None else diagnosis)

@@ -8,8 +8,6 @@ each other exactly up to 2^51 values in a linear column and 10^13 in a log one; 
 may coincide, but whatever row is decoded, the value is one of the space.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 from collections.abc import Iterator, Sequence

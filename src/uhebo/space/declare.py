@@ -1,7 +1,5 @@
 """Parameters declared: Optuna's distributions under short names, with errors that say what to do."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral

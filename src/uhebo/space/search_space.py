@@ -1,7 +1,5 @@
 """A whole search space as rows of the unit cube: encode, decode, snap, neighbours."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +32,7 @@ class SearchSpace:
     columns: dict[str, Column] = field(repr=False)
 
     @classmethod
-    def of(cls, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
+    def of(cls, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
         """The space of these distributions, after the checks of `as_distributions`."""
         checked = as_distributions(distributions)
         constants = {name: column_of(d).decode(0.0) for name, d in checked.items() if d.single()}

@@ -1,7 +1,5 @@
 """A database opened for many processes at once: connections that heal, a schema made once, SQLite without its race."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Any exception as one line that says what was wrong and what to do, with secrets masked."""
 
-from __future__ import annotations
-
 import errno
 import re
 import sqlite3

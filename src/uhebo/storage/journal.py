@@ -3,8 +3,6 @@
 Optuna reads such a file up to the torn line, but writes the next entry on that same line, and so loses both.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import mmap

@@ -8,8 +8,6 @@ a user and a password, everything up to the last @. Repetitions that could meet 
 time is linear in the text, whoever wrote it.
 """
 
-from __future__ import annotations
-
 import re
 
 HIDDEN = "***"

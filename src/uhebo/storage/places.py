@@ -1,7 +1,5 @@
 """From what the user gives to a study: a path is a SQLite or journal file, anything with :// a database URL."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Retries with exponential backoff while a database is away: which errors are transient, and how long to wait."""
 
-from __future__ import annotations
-
 import logging
 import random
 import sqlite3

@@ -7,8 +7,6 @@ whatever was imported, and starts in milliseconds. If the worker dies, the fork 
 ends the evaluation.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource
@@ -86,7 +84,7 @@ class ForkServer:
                     return cast(Reply, reply)
         return None
 
-    def __enter__(self) -> ForkServer:
+    def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *error: object) -> None:

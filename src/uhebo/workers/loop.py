@@ -1,7 +1,5 @@
 """The worker: take a trial, suggest, evaluate, store; until the budget of the study is used up over all workers."""
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

@@ -1,7 +1,5 @@
 """What can be set about a worker, and what it says of itself at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

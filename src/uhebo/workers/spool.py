@@ -5,8 +5,6 @@ writer holds a lock on its file. A file that is not locked is a dead worker's; a
 the same study delivers it. JSON, one file per result; nothing else is read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

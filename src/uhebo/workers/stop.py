@@ -1,7 +1,5 @@
 """SIGINT and SIGTERM: the trial at hand is failed, a result at hand is stored, and the process is gone in 5 seconds."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """The thread beside the work: it renews this worker's lease, and looks after the trials of workers that died."""
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

@@ -9,8 +9,6 @@ GPyTorch divides every marginal log likelihood by the number of points, so this 
 value of `uhebo.estimate.consistent_estimate` for the same points, labels, prior, kernel and θ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

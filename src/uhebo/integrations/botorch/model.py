@@ -1,7 +1,5 @@
 """The posterior of uhebo's engine as a BoTorch `Model`, with gradients, so that any BoTorch acquisition can use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -56,7 +54,7 @@ class UHEModel(Model, FantasizeMixin):
         arrays = (data.X, theta.ell, posterior.factor, posterior.whitened)
         self._hold(*(torch.from_numpy(np.array(values, dtype=np.float64, order="C")) for values in arrays))
 
-    def _hold(self, *tensors: Any) -> UHEModel:
+    def _hold(self, *tensors: Any) -> "UHEModel":
         """Keep the tensors where `to` finds them, and be ready to predict."""
         for name, values in zip(("train_X", "lengthscales", "factor", "whitened"), tensors, strict=True):
             self.register_buffer(name, values)
@@ -73,7 +71,7 @@ class UHEModel(Model, FantasizeMixin):
         kernel: str | Kernel = "matern52",
         prior: str | Prior = "paper",
         seed: int | None = None,
-    ) -> UHEModel:
+    ) -> "UHEModel":
         """Fit hyperparameters with an estimator of uhebo to train_X (n, d) in the unit cube and train_Y (n,) or (n, 1).
 
         "hmc" gives several hyperparameters and is refused: make one model for each of `Fit.posteriors`.
@@ -131,7 +129,7 @@ class UHEModel(Model, FantasizeMixin):
         posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
-    def condition_on_observations(self, X: Any, Y: Any, **kwargs: Any) -> UHEModel:  # noqa: ARG002
+    def condition_on_observations(self, X: Any, Y: Any, **kwargs: Any) -> "UHEModel":  # noqa: ARG002
         """A new model with the observations X (batch, q, d) and Y (batch, q, 1), in units of y, added to this one's.
 
         L_new = [[L, 0], [Bᵀ, C]]  with  B = L⁻¹ k(X_old, X),  C Cᵀ = k(X, X) + s2 I - Bᵀ B.
