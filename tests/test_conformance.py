@@ -246,7 +246,7 @@ def test_conditional_parameters_are_said_once(caplog: pytest.LogCaptureFixture) 
         ({"acquisition": "ei"}, "unknown acquisition 'ei'; choose one of ucb, "),
         ({"kernel": "rbf"}, "kernel"),
         ({"prior": "nice"}, "prior"),
-        ({"beta": -1}, "beta is -1; expected a number >= 0 or 'theory'"),
+        ({"beta": -1}, "beta is -1; expected a finite number >= 0, or 'theory'"),
         ({"beta": "large"}, "beta is 'large'"),
         ({"beta": math.nan}, "beta is nan"),
         ({"seed": -1}, "seed is -1"),
@@ -254,7 +254,7 @@ def test_conditional_parameters_are_said_once(caplog: pytest.LogCaptureFixture) 
         ({"n_trials": 0}, "n_trials is 0; expected an integer >= 1"),
         ({"n_startup_trials": -1}, "n_startup_trials is -1; expected an integer >= 0"),
         ({"n_startup_trials": True}, "n_startup_trials is True"),
-        ({"reward_clip": "above"}, "reward_clip is 'above'"),
+        ({"reward_clip": "above"}, "unknown reward_clip 'above'"),
     ],
 )
 def test_misuse_is_refused_at_once(options: dict[str, Any], message: str) -> None:
