@@ -16,6 +16,7 @@ import datetime
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,19 +79,34 @@ def lab_yield(p: Params) -> float:
     return 80.0 * warm * loaded * late * {"THF": 1.0, "DMF": 0.75, "water": 0.3}[p["solvent"]]
 
 
+def smooth_in_two(p: Params, w: Array) -> float:
+    return math.sin(5 * w[0] * p["a"]) + float(w[1]) * math.cos(4 * p["b"])
+
+
+def smooth_in_three(p: Params, w: Array) -> float:
+    return float(w[0] * p["a"] * p["b"] + 0.5 * w[1] * (p["b"] - 0.4) ** 2 + 0.3 * math.sin(4 * p["c"]))
+
+
+def wiggle_in_one_part(p: Params, w: Array) -> float:
+    return float(p["a"] + (math.sin(60 * p["a"]) if p["a"] > 0.5 + 0.1 * w[0] else 0.0))
+
+
+def jumping(p: Params, w: Array) -> float:
+    return float(0.3 * w[0] * p["a"] + 0.3 * w[1] * p["b"] + (p["a"] > 0.4 + 0.2 * w[2]))
+
+
+def rough_in_six(p: Params, w: Array) -> float:
+    return sum(math.sin(9 * w[i] * p[name] + i) for i, name in enumerate("abcdef"))
+
+
 def studies(seeds: int = 6) -> list[Known]:
     """`seeds` of each kind."""
     found = []
     for seed in range(seeds):
         rng = np.random.default_rng([SERIES, seed, 0])
         w = rng.uniform(0.5, 1.5, 6)
-        smooth: tuple[Callable[[Params], float], ...] = (
-            lambda p, w=w: math.sin(5 * w[0] * p["a"]) + w[1] * math.cos(4 * p["b"]),  # type: ignore[misc]
-            lambda p, w=w: w[0] * p["a"] * p["b"] + 0.5 * w[1] * (p["b"] - 0.4) ** 2 + 0.3 * math.sin(4 * p["c"]),  # type: ignore[misc]
-        )
-        wiggle = lambda p, w=w: p["a"] + (math.sin(60 * p["a"]) if p["a"] > 0.5 + 0.1 * w[0] else 0.0)  # noqa: E731
-        jump = lambda p, w=w: 0.3 * w[0] * p["a"] + 0.3 * w[1] * p["b"] + (p["a"] > 0.4 + 0.2 * w[2])  # noqa: E731
-        rough = lambda p, w=w: sum(math.sin(9 * w[i] * p[n] + i) for i, n in enumerate("abcdef"))  # noqa: E731
+        smooth = partial(smooth_in_two, w=w), partial(smooth_in_three, w=w)
+        wiggle, jump, rough = (partial(function, w=w) for function in (wiggle_in_one_part, jumping, rough_in_six))
         kind = seed % 2
         found += [
             Known("smooth", f"{2 + kind} parameters", _floats(2 + kind), smooth[kind], TRUSTED, 40),
