@@ -7,7 +7,7 @@ the theta and the posterior that suggests. Each outcome has a GP of its own on s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -105,9 +105,9 @@ class OutcomeBelief:
 class Belief:
     """One fitted model of one study. Predictions are in the user's units."""
 
-    history: History
+    history: History = field(repr=False)
     model: Model
-    outcomes: tuple[OutcomeBelief, ...]
+    outcomes: tuple[OutcomeBelief, ...] = field(repr=False)
     """One for each outcome of the history, in its order; the first is the objective."""
 
     @classmethod
