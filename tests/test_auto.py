@@ -21,7 +21,8 @@ from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE, Recipe, auto
 from uhebo.methods.step import Settings
-from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
+from uhebo.optuna_.log_space import shared_space
+from uhebo.optuna_.trial_log import ATTRIBUTE, read_history
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 

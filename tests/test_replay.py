@@ -25,7 +25,8 @@ from tests.worker_control import FORKS
 from uhebo import METHODS, UHESampler
 from uhebo.estimate import ESTIMATORS
 from uhebo.methods import Settings, Step, pair_bandit
-from uhebo.optuna_.trial_log import ATTRIBUTE, read_history, shared_space
+from uhebo.optuna_.log_space import shared_space
+from uhebo.optuna_.trial_log import ATTRIBUTE, read_history
 from uhebo.space import SearchSpace
 
 TRIALS, INITIAL, SEED = 40, 5, 11

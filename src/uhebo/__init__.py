@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from uhebo._version import __version__ as __version__
-    from uhebo.api import Result as Result
     from uhebo.api import maximize as maximize
     from uhebo.api import minimize as minimize
     from uhebo.diagnosis import diagnose as diagnose
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from uhebo.methods import METHODS as METHODS
     from uhebo.methods import register as register
     from uhebo.optuna_.sampler import UHESampler as UHESampler
+    from uhebo.result import Result as Result
     from uhebo.space import Categorical as Categorical
     from uhebo.space import Float as Float
     from uhebo.space import Int as Int
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
 _NAMES = {
     "uhebo._version": ("__version__",),
-    "uhebo.api": ("Result", "maximize", "minimize"),
+    "uhebo.api": ("maximize", "minimize"),
     "uhebo.diagnosis": ("diagnose",),
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),
     "uhebo.optuna_.sampler": ("UHESampler",),
+    "uhebo.result": ("Result",),
     "uhebo.space": ("Categorical", "Float", "Int"),
     "uhebo.workers": ("work",),
 }

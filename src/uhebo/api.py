@@ -1,130 +1,30 @@
-"""One call: `minimize` and `maximize`, and the `Result` they return."""
-
-from __future__ import annotations
+"""One call: `minimize` and `maximize`."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import optuna
 from optuna.storages import BaseStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
-from uhebo.belief import Belief
 from uhebo.checks import integer
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
-from uhebo.optuna_.believe import believe
 from uhebo.optuna_.gaps import QUIET, suggest
+from uhebo.optuna_.log_space import refuse_several_objectives
 from uhebo.optuna_.sampler import UHESampler
-from uhebo.optuna_.trial_log import refuse_several_objectives
+from uhebo.result import Result
 from uhebo.space import as_distributions, storable
-
-if TYPE_CHECKING:
-    from uhebo.diagnosis import Diagnosis
 
 Objective = Callable[..., float]
 Callback = Callable[[Study, FrozenTrial], None]
 Direction = Literal["minimize", "maximize"]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What was found; the study behind it has everything else."""
-
-    study: Study
-    interrupted: bool = False
-    """Stopped by Ctrl-C before all trials were done."""
-
-    @property
-    def best_params(self) -> dict[str, Any]:
-        return dict(self._best.params)
-
-    @property
-    def best_value(self) -> float:
-        value = self._best.value
-        assert value is not None  # a best trial is a finished one
-        return value
-
-    @property
-    def _best(self) -> FrozenTrial:
-        if not self._finished:
-            raise InvalidInputError(
-                f"no trial has finished with a value ({len(self.study.trials)} were started): "
-                "result.history says what became of each; check what the function returns or raises"
-            )
-        return self.study.best_trial
-
-    @property
-    def _finished(self) -> list[FrozenTrial]:
-        return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-
-    @property
-    def history(self) -> Any:
-        """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
-
-        A parameter called "number", "state" or "value" is in the column "param_number" and so on.
-        """
-        records = []
-        for t in self.study.get_trials(deepcopy=False):
-            row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower(), "value": t.value}
-            records.append(row | {f"param_{name}" if name in row else name: value for name, value in t.params.items()})
-        try:
-            import pandas as pd
-        except ImportError:
-            return records
-        return pd.DataFrame.from_records(records)
-
-    @property
-    def belief(self) -> Belief:
-        """The model behind the suggestions, fitted to all finished trials: predictions at any parameters."""
-        return self._beliefs(len(self.study.get_trials(deepcopy=False)), len(self._finished))
-
-    @property
-    def surrogate(self) -> Belief:
-        """`belief`, by the name that the field has for it."""
-        return self.belief
-
-    @cached_property
-    def _beliefs(self) -> Callable[[int, int], Belief]:
-        """Fitted once for each state of the study."""
-        return lru_cache(maxsize=1)(lambda *_: believe(self.study))
-
-    def diagnose(self) -> Diagnosis:
-        """Can this surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""
-        from uhebo.diagnosis import diagnose
-
-        return diagnose(self.study)
-
-    def plot(self) -> dict[str, Any]:
-        """Pictures of the search as Plotly figures, by name (needs `pip install 'uhebo[plot]'`)."""
-        from uhebo.report import figures
-
-        return figures(self.study)
-
-    def report(self, path: str | Path = "report.html") -> Path:
-        """Write everything into one HTML file that opens without a network (needs `pip install 'uhebo[plot]'`)."""
-        from uhebo.report import write_report
-
-        return write_report(self.study, path)
-
-    def __repr__(self) -> str:
-        trials = self.study.get_trials(deepcopy=False)
-        done = len(self._finished)
-        lines = [f"Result of {len(trials)} trials, {done} finished" + (" (interrupted)" if self.interrupted else "")]
-        if done:
-            direction = "smallest" if self.study.direction == StudyDirection.MINIMIZE else "largest"
-            lines.append(f"  {direction} value  {self.best_value:.6g}  (trial {self._best.number})")
-            lines += [f"  {name} = {value!r}" for name, value in self.best_params.items()]
-        else:
-            lines.append("  no trial has finished with a value")
-        return "\n".join(lines)
 
 
 def minimize(

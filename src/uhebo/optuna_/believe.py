@@ -14,8 +14,8 @@ from uhebo.belief import Belief, History
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Step
 from uhebo.numerics.threads import single_threaded
+from uhebo.optuna_.log_space import shared_space
 from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE, UHESampler
-from uhebo.optuna_.trial_log import shared_space
 from uhebo.space import SearchSpace
 
 DEFAULT = "auto"

@@ -35,7 +35,7 @@ from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_meth
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims, trial_log
+from uhebo.optuna_ import claims, log_space, trial_log
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
@@ -114,7 +114,7 @@ class UHESampler(BaseSampler):
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
         trials = study.get_trials(deepcopy=False)
         _begun.suggestion = (study, trial.number, trials)
-        space = trial_log.shared_space(study, trials)
+        space = log_space.shared_space(study, trials)
         if space.conditional:
             warn_once(
                 study,
@@ -127,7 +127,7 @@ class UHESampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        trial_log.refuse_several_objectives(study)
+        log_space.refuse_several_objectives(study)
         self._leave_settings(study)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
@@ -186,7 +186,7 @@ class UHESampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
-        trial_log.refuse_several_objectives(study)
+        log_space.refuse_several_objectives(study)
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
         rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])

@@ -1,4 +1,4 @@
-"""An Optuna study read as a search space and a `History`, and the tags of a suggestion written into it.
+"""An Optuna study read as a `History`, and the tags of a suggestion written into it.
 
 Tags are what a trial remembers of how it was proposed. They are checked where they are read, because anybody can write
 into a study: a tag of a known name whose value is not what that name stands for is dropped, so that the code which uses
@@ -10,18 +10,15 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.history import History, Outcome, State, Trial
-from uhebo.errors import InvalidInputError
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.space import SearchSpace
 
@@ -46,39 +43,6 @@ NEEDS = {"arm": "p", "g": "deviation"}
 Check = Callable[[Any], bool]
 _said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
 """What has been warned of: studies by their ids, and topics."""
-
-
-@dataclass(frozen=True)
-class SharedSpace:
-    """Parameters that every finished trial has, and those that only some have."""
-
-    distributions: dict[str, BaseDistribution]
-    conditional: tuple[str, ...]
-
-
-def refuse_several_objectives(study: Study) -> None:
-    if len(study.directions) > 1:
-        raise InvalidInputError(
-            f"uhebo optimises one objective and this study has {len(study.directions)}; "
-            "combine them into one value, or use optuna.samplers.NSGAIISampler"
-        )
-
-
-def shared_space(study: Study, trials: Sequence[FrozenTrial] | None = None) -> SharedSpace:
-    """The space all finished trials share, each parameter with its latest distribution: ranges may have changed.
-
-    `trials` are all of the study's, if they have been read already.
-    """
-    refuse_several_objectives(study)
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
-    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not finished:
-        return SharedSpace({}, ())
-    every: set[str] = set().union(*(trial.distributions for trial in finished))
-    shared = every.intersection(*(trial.distributions for trial in finished))
-    latest = max(finished, key=lambda trial: trial.number).distributions
-    varying = {name: latest[name] for name in sorted(shared) if not latest[name].single()}
-    return SharedSpace(varying, tuple(sorted(every - shared)))
 
 
 def read_history(

@@ -12,7 +12,8 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.diagnosis import Diagnosis, diagnose
-from uhebo.optuna_.trial_log import ATTRIBUTE, refuse_several_objectives, shared_space
+from uhebo.optuna_.log_space import refuse_several_objectives, shared_space
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
 from uhebo.report.text import in_figure
 from uhebo.space import SearchSpace
