@@ -368,6 +368,61 @@ def test_there_is_no_surrogate_of_nothing() -> None:
         _ = uhebo.minimize(lambda k: k, {"k": (1, 1)}, 2, seed=0).surrogate
 
 
+# Initial points, and functions that take the trial
+
+
+def test_initial_points_come_first_and_count(tmp_path: Path) -> None:
+    place, points = tmp_path / "study.db", [{"x": 1, "y": 0.25}, {"y": 0.5, "x": 0.0}, {"x": 1.0, "y": 0.25}]
+    options: dict[str, Any] = {"seed": 0, "storage": place, "study_name": "s", "initial": points}
+    result = uhebo.minimize(bowl, SPACE, 8, **options)
+    assert params(result)[:3] == points
+    assert type(params(result)[0]["x"]) is float
+    assert len(result.study.trials) == 8
+    roles = [trial.system_attrs.get(ATTRIBUTE, {}).get("role") for trial in result.study.trials]
+    assert roles[:3] == [None] * 3
+    assert roles[-1] == "model"
+    again = uhebo.minimize(bowl, SPACE, 3, **{**options, "initial": [*points, {"x": 2.0, "y": 1.0}]})
+    assert params(again)[8:9] == [{"x": 2.0, "y": 1.0}]
+    assert len(again.study.trials) == 11
+
+
+def test_a_function_with_an_argument_trial_gets_it() -> None:
+    def fn(x: float, y: float, trial: optuna.Trial) -> float:
+        trial.set_user_attr("sum", x + y)
+        trial.report(x, 0)
+        if trial.number == 2:
+            raise optuna.TrialPruned
+        return bowl(x, y)
+
+    trials = uhebo.minimize(fn, SPACE, 5, seed=0).study.trials
+    assert [t.user_attrs["sum"] for t in trials] == [sum(t.params.values()) for t in trials]
+    assert [t.state for t in trials].count(TrialState.PRUNED) == 1
+    assert trials[2].state == TrialState.PRUNED
+    named = uhebo.minimize(lambda trial: trial, {"trial": (0.0, 1.0)}, 3, seed=0)  # a parameter of that name
+    assert [t.value for t in named.study.trials] == [t.params["trial"] for t in named.study.trials]
+
+
+def test_callables_whose_arguments_cannot_be_seen_are_called() -> None:
+    assert uhebo.minimize(lambda **given: given["x"], {"x": (0.0, 1.0)}, 2, seed=0).best_value >= 0.0
+    assert uhebo.minimize(max, {"key": ["a"]}, 1, seed=0, catch=TypeError).study.trials[0].state == TrialState.FAIL
+
+
+def test_a_stored_study_is_opened_again(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    first = uhebo.minimize(bowl, SPACE, 9, seed=0, storage=place, study_name="a")
+    again = uhebo.load(place)
+    assert (again.best_value, again.best_params) == (first.best_value, first.best_params)
+    assert again.belief.predict({"x": 0.0, "y": 0.0}) == first.belief.predict({"x": 0.0, "y": 0.0})
+    uhebo.minimize(bowl, SPACE, 1, storage=place, study_name="b")
+    with pytest.raises(InvalidInputError, match="holds 2 studies: a, b; choose one with study_name="):
+        uhebo.load(place)
+    assert len(uhebo.load(place, "a").study.trials) == 9
+    with pytest.raises(InvalidInputError, match="holds no study 'c'; it holds: a, b"):
+        uhebo.load(place, "c")
+    with pytest.raises(InvalidInputError, match="there is no file"):
+        uhebo.load(tmp_path / "other.db")
+
+
 # Misuse
 
 
@@ -384,7 +439,37 @@ def test_there_is_no_surrogate_of_nothing() -> None:
         ((bowl, SPACE), {"seed": "abc"}, "seed is 'abc'"),
         ((bowl, SPACE), {"method": "bayes"}, "unknown method 'bayes'; choose one of auto, uhe"),
         ((bowl, SPACE), {"acquisition": "kg"}, "unknown acquisition 'kg'"),
-        ((bowl, SPACE), {"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
+        ((bowl, SPACE), {"aquisition": "ucb"}, "imize has no option 'aquisition'; did you mean acquisition[?]"),
+        ((bowl, SPACE), {"n_iter": 5}, "imize has no option 'n_iter'; did you mean n_trials[?]"),
+        ((bowl, SPACE), {"random_state": 5}, "imize has no option 'random_state'; did you mean seed[?]"),
+        (
+            (bowl, SPACE),
+            {"wholly_unknown": 5},
+            "imize has no option 'wholly_unknown'; its options are acq",
+        ),
+        ((bowl, SPACE), {"timeout": "10"}, "timeout is '10'; expected a finite number > 0 of seconds, or None"),
+        ((bowl, SPACE), {"timeout": -1}, "timeout is -1; expected a finite number > 0"),
+        ((bowl, SPACE), {"deterministic": "yes"}, "deterministic is 'yes'; expected True or False"),
+        ((bowl, SPACE), {"exact": 1}, "exact is 1; expected True or False"),
+        ((bowl, SPACE), {"progress": "no"}, "progress is 'no'; expected True or False"),
+        (
+            (bowl, SPACE),
+            {"independent_sampler": "random"},
+            "independent_sampler is 'random'; expected an",
+        ),
+        ((bowl, {"x": (0.0, 1.0)}), {}, "fn needs 'y', and the space has 'x'; add it to the space"),
+        ((bowl, {**SPACE, "z": (0, 9)}), {}, "the space has 'z', and fn takes 'x', 'y'; rename it"),
+        ((lambda x, /: x, {"x": (0.0, 1.0)}), {}, "fn takes 'x' by position only"),
+        ((bowl, SPACE), {"initial": {"x": 0.0, "y": 0.0}}, "initial is .*; expected a list of points"),
+        ((bowl, SPACE), {"initial": [3]}, "point 0 of initial is 3; expected a dict"),
+        ((bowl, SPACE), {"initial": [{"x": 0.0, "y": 0.1}, {"x": 0.0}]}, "point 1 of initial lacks 'y'; expected x, y"),
+        ((bowl, SPACE), {"initial": [{"x": 0.0, "y": 0.1, "z": 1}]}, "point 0 of initial has a parameter 'z'"),
+        (
+            (bowl, SPACE),
+            {"initial": [{"x": 5, "y": 0.1}]},
+            "point 0 of initial: parameter 'x' is 5, expected",
+        ),
+        ((bowl, SPACE, 1), {"initial": [{"x": 0, "y": 0.1}] * 2}, "initial has 2 points to evaluate and n_trials is 1"),
         ((bowl, SPACE), {"prior": "mine"}, "prior"),
         ((bowl, SPACE), {"kernel": "linear"}, "kernel"),
         ((bowl, SPACE), {"n_jobs": 0}, "n_jobs is 0; expected an integer >= 1, or -1"),

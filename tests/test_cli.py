@@ -640,9 +640,16 @@ def script(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
         "def slow(**_):\n    time.sleep(30)\n"
         "def leave(**_):\n    raise SystemExit(3)\n"
         "def ctrl_c(x, n, gas):\n    if n > 3:\n        raise KeyboardInterrupt\n    return x\n"
+        "def prunes(x, n, gas, trial):\n    import optuna\n    trial.set_user_attr('n', n)\n"
+        "    if trial.number % 2:\n        raise optuna.TrialPruned\n    return x\n"
         "nothing = 3\n",
     )
     return shell
+
+
+def test_a_function_that_takes_the_trial_may_prune(script: Shell) -> None:
+    done = script.json("optimize", "objective:prunes", *SPACE, "--trials", "6", "--seed", "0", "--storage", "p.db")
+    assert done["trials"] == {"finished": 3, "pruned": 3}
 
 
 def test_optimising_a_function(script: Shell) -> None:

@@ -91,6 +91,41 @@ def test_a_worker_uses_the_budget_and_a_second_one_finds_nothing_left(url: str, 
     assert [e["event"] for e in events(options)][:4] == ["started", "took", "returned", "stored"]
 
 
+def pruned_above_a_half(x: float, trial: optuna.Trial) -> float:
+    trial.set_user_attr("seen", trial.number)
+    trial.report(2 * x, 7)
+    if x > 0.5:
+        raise optuna.TrialPruned
+    return x
+
+
+def test_a_function_that_takes_the_trial_gets_it_and_may_prune(url: str, options: Options) -> None:
+    uhebo.work(pruned_above_a_half, {"x": (0.0, 1.0)}, 6, storage=url, study_name=STUDY, seed=0, options=options)
+    trials = trials_in(url)
+    assert [trial.user_attrs["seen"] for trial in trials] == list(range(6))
+    states = [TrialState.PRUNED if trial.params["x"] > 0.5 else TrialState.COMPLETE for trial in trials]
+    assert [trial.state for trial in trials] == states
+    assert len(set(states)) == 2
+    assert all(t.value == 2 * t.params["x"] for t in trials if t.state == TrialState.PRUNED)  # as Optuna has it
+    limited = replace(options, timeout=LIMIT_S)
+    with pytest.raises(CannotEvaluate, match="fn takes the trial, and with a limit on time or memory"):
+        uhebo.work(pruned_above_a_half, {"x": (0.0, 1.0)}, 7, storage=url, study_name=STUDY, seed=0, options=limited)
+
+
+def test_a_function_in_a_process_of_its_own_may_prune(url: str, options: Options) -> None:
+    def prunes(**_: float) -> float:
+        raise optuna.TrialPruned
+
+    assert work(url, 2, replace(options, timeout=LIMIT_S), prunes).failed == 0
+    assert [trial.state for trial in trials_in(url)] == [TrialState.PRUNED] * 2
+
+
+def test_a_function_that_does_not_fit_the_space_leaves_no_file(url: str, options: Options, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="fn needs 'unknown'"):
+        work(url, 2, options, lambda unknown: float(unknown))
+    assert not (tmp_path / "study.db").exists()
+
+
 @pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
 def test_workers_share_one_budget_exactly(kind: str, url: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if kind == "postgresql":
@@ -205,7 +240,7 @@ def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, opti
     ("given", "message"),
     [
         ({"direction": "max"}, "unknown direction 'max'; choose one of minimize, maximize"),
-        ({"aquisition": "ucb"}, "aquisition.*the options are those of uhebo.UHESampler"),
+        ({"aquisition": "ucb"}, "work has no option 'aquisition'; did you mean acquisition[?]"),
         ({"method": "bayes"}, "unknown method 'bayes'"),
     ],
 )
@@ -448,8 +483,8 @@ def test_the_first_result_stays(url: str) -> None:
 
 
 def test_a_fork_server_evaluates_and_outlives_what_it_evaluates() -> None:
-    def fn(number: int, params: Any) -> float:
-        if number == 1:
+    def fn(number: int, params: Any, trial: Any) -> float:
+        if number == 1 or trial is not None:
             os._exit(3)
         if number == 2:
             raise CannotEvaluate("no such program")
@@ -467,7 +502,7 @@ def test_a_fork_server_evaluates_and_outlives_what_it_evaluates() -> None:
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_limits_that_make_no_sense(limit: float) -> None:
     with pytest.raises(InvalidInputError, match="expected a finite number > 0"):
-        ForkServer(lambda _, __: 0.0, timeout=limit, memory=None)
+        ForkServer(lambda *_: 0.0, timeout=limit, memory=None)
 
 
 @pytest.mark.parametrize(

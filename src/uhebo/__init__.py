@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from uhebo.methods import register as register
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
+    from uhebo.result import load as load
     from uhebo.space import Categorical as Categorical
     from uhebo.space import Float as Float
     from uhebo.space import Int as Int
@@ -28,7 +29,7 @@ _NAMES = {
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),
     "uhebo.optuna_.sampler": ("UHESampler",),
-    "uhebo.result": ("Result",),
+    "uhebo.result": ("Result", "load"),
     "uhebo.space": ("Categorical", "Float", "Int"),
     "uhebo.workers": ("work",),
 }

@@ -1,39 +1,53 @@
 """One call: `minimize` and `maximize`."""
 
+import difflib
+import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
-from uhebo.checks import integer
+from uhebo.checks import boolean, integer, number
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
+from uhebo.objective import Function, call, check_objective, checked_value
 from uhebo.optuna_.gaps import QUIET, suggest
 from uhebo.optuna_.log_space import refuse_several_objectives
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.result import Result
-from uhebo.space import as_distributions, storable
+from uhebo.space import SearchSpace, as_distributions, storable
 
-Objective = Callable[..., float]
 Callback = Callable[[Study, FrozenTrial], None]
 Direction = Literal["minimize", "maximize"]
+Points = Sequence[Mapping[str, Any]]
+SYNONYMS = {
+    **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter"), "n_trials"),
+    **dict.fromkeys(("init_points", "n_initial_points", "num_initial_points"), "n_startup_trials"),
+    **dict.fromkeys(("x0", "points_to_evaluate", "initial_points"), "initial"),
+    "random_state": "seed",
+    "sampler": "method",
+    "workers": "n_jobs",
+}
+"""Names that other libraries have for an option -> the option."""
 
 
 def minimize(
-    fn: Objective,
+    fn: Function,
     space: Mapping[str, Any],
     n_trials: int = 60,
     *,
     seed: int | None = None,
     method: str | Strategy | None = None,
+    initial: Points = (),
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
@@ -46,11 +60,15 @@ def minimize(
     """Find parameters that make `fn` small.
 
     Args:
-        fn: called with one keyword argument for each parameter of `space`; returns a number.
+        fn: called with one keyword argument for each parameter of `space`; returns a number. If it has an argument
+            `trial` too, it gets the Optuna trial: `trial.report`, `trial.should_prune`, `trial.set_user_attr`.
+            `optuna.TrialPruned` raised in it prunes the trial.
         space: name -> `(low, high)`, a list of choices, or `uhebo.Float` / `Int` / `Categorical`.
         n_trials: how many times `fn` is called. With a `storage` whose study has trials already, that many more.
         seed: same seed, same suggestions.
         method: name of a method (default: the sampler's) or a function `Step -> Proposal`.
+        initial: points to be evaluated first, each with a value for every parameter. They count among `n_trials` and
+            as part of the initial design. Those that a continued study has already are not evaluated again.
         storage: where trials are kept, as in the shell: "study.db", a database URL, or an Optuna storage; default
             memory. With `study_name`, an existing study is continued.
         n_jobs: trials run at once, in threads.
@@ -63,18 +81,19 @@ def minimize(
     Ctrl-C ends the run early and returns what was done.
     """
     return _optimize(
-        "minimize", fn, space, n_trials, storage, study_name, partial(make_sampler, seed, method, options),
-        n_jobs, timeout, callbacks, progress, catch,
+        "minimize", fn, space, n_trials, initial, storage, study_name,
+        partial(make_sampler, seed, method, options, of=minimize), n_jobs, timeout, callbacks, progress, catch,
     )  # fmt: skip
 
 
 def maximize(
-    fn: Objective,
+    fn: Function,
     space: Mapping[str, Any],
     n_trials: int = 60,
     *,
     seed: int | None = None,
     method: str | Strategy | None = None,
+    initial: Points = (),
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
@@ -86,16 +105,17 @@ def maximize(
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
     return _optimize(
-        "maximize", fn, space, n_trials, storage, study_name, partial(make_sampler, seed, method, options),
-        n_jobs, timeout, callbacks, progress, catch,
+        "maximize", fn, space, n_trials, initial, storage, study_name,
+        partial(make_sampler, seed, method, options, of=maximize), n_jobs, timeout, callbacks, progress, catch,
     )  # fmt: skip
 
 
 def _optimize(
     direction: Direction,
-    fn: Objective,
+    fn: Function,
     space: Mapping[str, Any],
     n_trials: int,
+    initial: Points,
     storage: str | Path | BaseStorage | None,
     study_name: str | None,
     sampler_for: Callable[[int], UHESampler],
@@ -107,8 +127,13 @@ def _optimize(
 ) -> Result:
     """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
     distributions = storable(as_distributions(space), storage)
-    check_objective(fn)
+    check_objective(fn, distributions)
     n_trials = integer("n_trials", n_trials, 1)
+    points = checked_points(initial, distributions)
+    if timeout is not None:
+        timeout = number("timeout", timeout, above=0, also=" of seconds, or None")
+    if progress is not None:
+        boolean("progress", progress)
     if n_jobs != -1:
         integer("n_jobs", n_jobs, 1, also=", or -1 for one per processor")
     if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
@@ -119,7 +144,7 @@ def _optimize(
     def objective(trial: OptunaTrial) -> float:
         started.add(trial.number)
         params = {name: suggest(trial, name, distribution) for name, distribution in distributions.items()}
-        return checked_value(fn(**params), trial.number)
+        return checked_value(call(fn, params, lambda: trial), trial.number)
 
     with QUIET:
         if storage is not None:
@@ -128,6 +153,7 @@ def _optimize(
 
             storage = open_storage(storage, create=True)
         study = study_in(storage, study_name, direction, "call uhebo.{}")
+        enqueue(study, points, n_trials)
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
         study.sampler = sampler_for(begun + n_trials)
@@ -150,9 +176,43 @@ def _optimize(
     return Result(study)
 
 
-def check_objective(fn: object) -> None:
-    if not callable(fn):
-        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
+def checked_points(points: Points, distributions: Mapping[str, BaseDistribution]) -> list[dict[str, Any]]:
+    """Points with every parameter of the space and no other, in the types that the space has."""
+    if isinstance(points, (str, Mapping)) or not isinstance(points, Iterable):
+        raise InvalidInputError(f"initial is {points!r}; expected a list of points such as [{{'x': 0.5}}]")
+    checked = []
+    for i, point in enumerate(points):
+        if not isinstance(point, Mapping):
+            raise InvalidInputError(f"point {i} of initial is {point!r}; expected a dict such as {{'x': 0.5}}")
+        if set(point) != set(distributions):
+            wrong = [name for name in point if name not in distributions]
+            said = f"has a parameter {wrong[0]!r}" if wrong else f"lacks {sorted(set(distributions) - set(point))[0]!r}"
+            raise InvalidInputError(f"point {i} of initial {said}; expected {', '.join(distributions) or 'none'}")
+        for name, distribution in distributions.items():
+            if not SearchSpace.of({name: distribution}).contains(point):
+                raise InvalidInputError(
+                    f"point {i} of initial: parameter {name!r} is {point[name]!r}, expected a value of {distribution}"
+                )
+        checked.append({n: d.to_external_repr(d.to_internal_repr(point[n])) for n, d in distributions.items()})
+    return checked
+
+
+def enqueue(study: Study, points: Sequence[dict[str, Any]], n_trials: int) -> None:
+    """Points that the study does not have yet are to be evaluated first; one that is given twice is wanted twice."""
+    trials = study.get_trials(deepcopy=False)
+    # A point that waits has its parameters in the attribute only.
+    there = Counter(repr(sorted({**t.system_attrs.get("fixed_params", {}), **t.params}.items())) for t in trials)
+    missing = []
+    for point in points:
+        key = repr(sorted(point.items()))
+        if there[key] > 0:
+            there[key] -= 1
+        else:
+            missing.append(point)
+    if len(missing) > n_trials:
+        raise InvalidInputError(f"initial has {len(missing)} points to evaluate and n_trials is {n_trials}; raise it")
+    for point in missing:
+        study.enqueue_trial(point)
 
 
 def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:
@@ -168,20 +228,24 @@ def study_in(storage: BaseStorage | None, name: str | None, direction: Direction
 
 
 def make_sampler(
-    seed: int | None, method: str | Strategy | None, options: Mapping[str, Any], budget: int, *, given: str = ""
+    seed: int | None,
+    method: str | Strategy | None,
+    options: Mapping[str, Any],
+    budget: int,
+    *,
+    of: Callable[..., Any] = UHESampler,
+    given: str = "",
 ) -> UHESampler:
+    """A sampler with the options that a function (`of`) was called with; one that neither has is refused."""
+    known = {name for made in (of, UHESampler) for name in inspect.signature(made).parameters} - {"options"}
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = SYNONYMS.get(name, near[0] if near else None)
+            hint = f"did you mean {meant}?" if meant in known else f"its options are {', '.join(sorted(known))}"
+            raise InvalidInputError(f"{given}{of.__name__} has no option {name!r}; {hint}")
     chosen = options if method is None else {**options, "method": method}
     try:
         return UHESampler(n_trials=budget, seed=seed, **chosen)
     except TypeError as error:  # a misspelt option, or one that has an argument of its own
         raise InvalidInputError(f"{given}{error}; the options are those of uhebo.UHESampler") from error
-
-
-def checked_value(value: Any, number: int) -> float:
-    """What `fn` returned, as a float; NaN passes, and Optuna fails the trial for it."""
-    try:
-        if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number") from error

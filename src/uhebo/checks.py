@@ -48,6 +48,14 @@ def number(
     raise InvalidInputError(f"{name} is {value!r}; expected a finite number {' and '.join(limits)}".rstrip() + also)
 
 
+def boolean(name: str, value: Any) -> bool:
+    """True or False."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return value
+    raise InvalidInputError(f"{name} is {value!r}; expected True or False")
+
+
 def choice(kind: str, value: T, options: Iterable[T], *, also: str = "") -> T:
     """One of `options`, such as the names in a table."""
     known = tuple(options)

@@ -8,15 +8,32 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
+from uhebo.optuna_.gaps import QUIET
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
+
+
+def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
+    """The result of a study that was kept, as far as it has come: whoever made it, and while others go on with it.
+
+    Args:
+        storage: where it is kept: "study.db", a database URL, or an Optuna storage.
+        study_name: may be left out where there is one study only.
+    """
+    from uhebo.storage import places
+
+    place = places.Place("the storage", None, "") if isinstance(storage, BaseStorage) else places.place_of(str(storage))
+    opened = places.open_storage(storage if isinstance(storage, BaseStorage) else place)
+    with QUIET:
+        return Result(places.load(opened, place, study_name, option="study_name="))
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,18 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO, Any
 
-from uhebo.api import checked_value
+from optuna.exceptions import TrialPruned
+
 from uhebo.checks import number as checked_number
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
+from uhebo.objective import Objective, TrialGetter, call, checked_value
 
 Params = Mapping[str, Any]
-Objective = Callable[[int, Params], float]
 
 FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 TAIL_BYTES = 65_536
@@ -68,17 +69,17 @@ def _function(target: str, timeout: float | None) -> Objective:
     if timeout is not None and not hasattr(signal, "setitimer"):
         raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
 
-    def call(number: int, params: Params) -> float:  # noqa: ARG001
+    def evaluate(number: int, params: Params, trial: TrialGetter | None) -> float:  # noqa: ARG001
         try:
             # Our own output stays pure.
             with contextlib.redirect_stdout(sys.stderr), _alarm(timeout) if timeout else contextlib.nullcontext():
-                return number_of(function(**params))
-        except EvaluationFailed:
+                return number_of(call(function, params, trial))
+        except (EvaluationFailed, CannotEvaluate, TrialPruned):
             raise
         except (Exception, SystemExit) as error:
             raise EvaluationFailed(f"{type(error).__name__}: {error}") from error
 
-    return call
+    return evaluate
 
 
 @contextlib.contextmanager
@@ -113,7 +114,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
         remedy = f"make it executable: chmod +x {command[0]}" if there else "check the name, or give module:function"
         raise InvalidInputError(f"{command[0]} is not a program that can be run; {remedy}")
 
-    def run(number: int, params: Params) -> float:
+    def run(number: int, params: Params, trial: TrialGetter | None) -> float:  # noqa: ARG001
         arguments = [program, *(_filled(part, params) for part in command[1:])]
         values = {variable: str(params[name]) for name, variable in environment_names(list(params)).items()}
         environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}

@@ -5,10 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from optuna.exceptions import TrialPruned
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
@@ -17,11 +19,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
-from uhebo.cli.objective import Objective, objective_of, raising
+from uhebo.cli.objective import objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
 from uhebo.errors import EvaluationFailed, InvalidInputError
+from uhebo.objective import Objective
 from uhebo.optuna_.trial_log import FAILURE
 from uhebo.storage.places import Place, load, opened, place_of
 
@@ -92,7 +95,7 @@ def _run(study: Study, space: dict[str, Any], objective: Objective, trials: int,
     for done in range(1, trials + 1):
         trial = ask(study, space)
         try:
-            value = objective(trial.number, trial.params)
+            value = objective(trial.number, trial.params, partial(_itself, trial))
         except EvaluationFailed as error:
             _fail(study, trial, str(error))
             say(f"trial {trial.number} failed: {error}")
@@ -100,6 +103,10 @@ def _run(study: Study, space: dict[str, Any], objective: Objective, trials: int,
                 raise InvalidInputError(
                     f"the first {done} trials all failed, the last with: {error}; correct it and run this again"
                 ) from error
+            advance(None)
+            continue
+        except TrialPruned:
+            study.tell(trial.number, state=TrialState.PRUNED)
             advance(None)
             continue
         except BaseException as error:
@@ -112,6 +119,10 @@ def _run(study: Study, space: dict[str, Any], objective: Objective, trials: int,
             raise
         succeeded += 1
         advance(study.best_value)
+
+
+def _itself(trial: Trial) -> Trial:
+    return trial
 
 
 def _fail(study: Study, trial: Trial, reason: str) -> None:

@@ -18,6 +18,7 @@ Optuna's storage has no comparison and write in one, no count under its lock, an
 with a state. So this module alone uses Optuna's tables, and hooks into the transactions of its own thread's session.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -187,6 +188,14 @@ class LeasedTrials:
         except UpdateFinishedTrialError:
             return False
         return True
+
+    def prune(self, trial_id: int) -> None:
+        """Mark a trial as pruned, with the last value it reported, as Optuna does; one that is finished stays."""
+        trial = self.storage.get_trial(trial_id)
+        reported = [] if trial.last_step is None else [trial.intermediate_values[trial.last_step]]
+        values = [value for value in reported if not math.isnan(value)]
+        with suppress(UpdateFinishedTrialError):
+            self.storage.set_trial_state_values(trial_id, TrialState.PRUNED, values or None)
 
     def waiting(self, limit: int) -> list[int]:
         query = select(_trials.c.trial_id).where(self._ours, _trials.c.state == TrialState.WAITING)

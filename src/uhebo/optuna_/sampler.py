@@ -25,10 +25,11 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.acquire.functions import check_acquisition
-from uhebo.checks import choice, integer, number, optional_integer
+from uhebo.checks import boolean, choice, integer, number, optional_integer
+from uhebo.errors import InvalidInputError
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
@@ -68,6 +69,8 @@ class UHESampler(BaseSampler):
         exact: never split the consistent loss into blocks, and fit theta for every suggestion, however many
             observations there are.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
+        independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
+            The initial design stays this sampler's own, because its size and its seed are.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class UHESampler(BaseSampler):
         deterministic: bool = False,
         exact: bool = False,
         reward_clip: Clip = "below",
+        independent_sampler: BaseSampler | None = None,
     ) -> None:
         self.method = method
         """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
@@ -95,20 +99,33 @@ class UHESampler(BaseSampler):
         if beta != "theory":
             beta = number("beta", beta, 0.0, also=", or 'theory'")
         choice("reward_clip", reward_clip, get_args(Clip))
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise InvalidInputError(f"independent_sampler is {independent_sampler!r}; expected an Optuna sampler")
+        self._independent_sampler = independent_sampler
         self.settings = Settings(
             seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
             prior=prior,
             acquisition=None if acquisition is None else check_acquisition(acquisition),
             beta=beta,
-            deterministic=deterministic,
-            exact=exact,
+            deterministic=boolean("deterministic", deterministic),
+            exact=boolean("exact", exact),
             reward_clip=reward_clip,
         )
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
 
     def reseed_rng(self) -> None:
-        """Nothing to do: random numbers come from (seed, trial number), and no two trials share a number."""
+        """Nothing to do here: random numbers come from (seed, trial number), and no two trials share a number."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
@@ -187,10 +204,17 @@ class UHESampler(BaseSampler):
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
         log_space.refuse_several_objectives(study)
+        if self._independent_sampler is not None and self._is_uncovered(study, trial, param_name):
+            return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
         rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.domain.uniform(rng, 1)[0])[param_name]
+
+    def _is_uncovered(self, study: Study, trial: FrozenTrial, name: str) -> bool:
+        """Whether the model leaves this parameter out, as far as the finished trials show."""
+        finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return bool(finished) and name not in self.infer_relative_search_space(study, trial)
 
     def _leave_settings(self, study: Study) -> None:
         """Write the sampler's arguments into the study, once: whoever reads it later can ask for the same model."""

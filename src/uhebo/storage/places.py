@@ -153,15 +153,13 @@ def study_names(storage: BaseStorage) -> list[str]:
     return [study.study_name for study in storage.get_all_studies()]
 
 
-def load(storage: BaseStorage, place: Place, name: str | None) -> Study:
-    """The study of that name, or the only one there is."""
+def load(storage: BaseStorage, place: Place, name: str | None, *, option: str = "--study NAME") -> Study:
+    """The study of that name, or the only one there is; `option` is where a name is given."""
     names = study_names(storage)
     if not names:
         raise InvalidInputError(f"{place.shown} holds no study; make one with: uhebo create {place.shown} …")
     if name is None and len(names) > 1:
-        raise InvalidInputError(
-            f"{place.shown} holds {len(names)} studies: {listed(names)}; choose one with --study NAME"
-        )
+        raise InvalidInputError(f"{place.shown} holds {len(names)} studies: {listed(names)}; choose one with {option}")
     if name is not None and name not in names:
         raise InvalidInputError(f"{place.shown} holds no study {name!r}; it holds: {listed(names)}")
     study = optuna.load_study(study_name=names[0] if name is None else name, storage=storage)

@@ -4,7 +4,8 @@ Promised: an objective is evaluated at least once per trial, and a result that a
 database. Not promised: exactly one evaluation per trial (a worker taken for dead may have been slow).
 """
 
-from uhebo.workers.loop import run, work
+from uhebo.workers.loop import run
+from uhebo.workers.one_call import work
 from uhebo.workers.options import Job, Options, Worked
 
 __all__ = ["Job", "Options", "Worked", "run", "work"]

@@ -13,18 +13,20 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+from optuna.exceptions import TrialPruned
+
 from uhebo.checks import number as checked_number
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError, UheboError
+from uhebo.objective import Objective, TrialGetter
 from uhebo.workers.stop import Stopped
 
-Objective = Callable[[int, Mapping[str, Any]], float]
-Reply = float | UheboError
+Reply = float | UheboError | TrialPruned
 """The value of a trial, or why it has none."""
 END_S = 1.5
 """Seconds for an evaluation's own clean-up between SIGTERM and SIGKILL."""
@@ -56,7 +58,8 @@ class ForkServer:
             _serve(objective, memory, worker)
         worker.close()
 
-    def __call__(self, number: int, params: Mapping[str, Any]) -> float:
+    def __call__(self, number: int, params: Mapping[str, Any], trial: TrialGetter | None = None) -> float:  # noqa: ARG002
+        """The trial stays here: a connection to the study must not go through a fork."""
         self._asked += 1
         with _alive():
             self._server.send((self._asked, number, dict(params)))
@@ -70,7 +73,7 @@ class ForkServer:
                 self._reply(2 * END_S)
         if reply is None:
             raise EvaluationFailed(f"no value after {self._timeout:g} s")
-        if isinstance(reply, UheboError):
+        if isinstance(reply, Exception):
             raise reply
         return reply
 
@@ -166,10 +169,10 @@ def _evaluate(
     try:
         if memory is not None:
             _limit_memory(memory)
-        reply = float(objective(number, params))
+        reply = float(objective(number, params, None))
     except MemoryError:
         reply = EvaluationFailed("MemoryError" if memory is None else f"it needed more than {memory:g} MB of memory")
-    except CannotEvaluate as error:
+    except (CannotEvaluate, TrialPruned) as error:
         reply = error
     except BaseException as error:
         reply = EvaluationFailed(explained(error))

@@ -6,30 +6,26 @@ import secrets
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from optuna.exceptions import UpdateFinishedTrialError
-from optuna.samplers import BaseSampler
+from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
-from uhebo.api import Direction, check_objective, checked_value, make_sampler, study_in
-from uhebo.checks import choice, integer
 from uhebo.errors import CannotEvaluate, UheboError
-from uhebo.methods import Strategy
+from uhebo.objective import Objective
 from uhebo.optuna_.gaps import SILENT, running_trial, suggest
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
-from uhebo.space import as_distributions, storable
 from uhebo.storage.database import close_storage, one_writer_at_a_time
 from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import ForkServer, Objective, explained
+from uhebo.workers.child import ForkServer, explained
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.spool import EventLog, Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
@@ -43,51 +39,6 @@ WAITING_READ = 8
 """Waiting trials read at once; others may take the first of them."""
 RECENT, LEAST = 20, 5
 """Trials over which the failure rate is taken, and the fewest that count."""
-
-
-def work(
-    fn: Callable[..., float],
-    space: Mapping[str, Any],
-    n_trials: int,
-    *,
-    storage: str | Path | BaseStorage,
-    study_name: str,
-    direction: Direction = "minimize",
-    method: str | Strategy | None = None,
-    seed: int | None = None,
-    sampler: BaseSampler | None = None,
-    options: Options | None = None,
-    **sampler_options: Any,
-) -> Worked:
-    """Work on a shared study until it has `n_trials` trials, together with any number of other processes and machines.
-
-    The first worker makes the study; later ones go on with it. `fn` and `space` are those of
-    `uhebo.minimize`. SIGTERM and SIGINT end the worker within 5 seconds; `Worked.signal` says so.
-
-    Args:
-        n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
-            that is tried again because its worker died counts once.
-        direction: "minimize" or "maximize"; a study that was made for the other one is refused.
-        storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
-        sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
-        options: heartbeat, grace period, limits: see `Options`.
-    """
-    distributions = storable(as_distributions(space), storage)
-    check_objective(fn)
-    budget = integer("n_trials", n_trials, 1)
-    choice("direction", direction, get_args(Direction))
-    if sampler is None:
-        sampler = make_sampler(seed, method, sampler_options, budget)
-
-    def load(store: BaseStorage) -> Job:
-        study = study_in(store, study_name, direction, "give direction='{}'")
-        study.sampler = sampler
-        return Job(study, distributions, budget)
-
-    def objective(number: int, params: Mapping[str, Any]) -> float:
-        return checked_value(fn(**params), number)
-
-    return run(storage, load, objective, options or Options(), create=True)
 
 
 def run(
@@ -196,9 +147,15 @@ class Shift:
         if point is None:
             return
         number, params = point
+        trial = partial(self.retry.call, partial(running_trial, self.job.study, trial_id), "reading a trial")
         try:
             with self._failing(trial_id, number):
-                value = self.evaluate(number, params)
+                value = self.evaluate(number, params, trial)
+        except TrialPruned:
+            self.retry.call(lambda: self.trials.prune(trial_id), "marking a trial as pruned", last_try=True)
+            self.log.write("pruned", trial=number, params=params)
+            self._count(failed=False)
+            return
         except CannotEvaluate:
             raise
         except (Exception, SystemExit):
@@ -210,10 +167,12 @@ class Shift:
 
     @contextmanager
     def _failing(self, trial_id: int, number: int | None = None) -> Iterator[None]:
-        """A signal interrupts the block, and whatever ends it early fails the trial and goes on its way."""
+        """A signal interrupts the block, and whatever ends it early goes on its way; all but pruning fails it."""
         try:
             with self.stop.interruptible():
                 yield
+        except TrialPruned:
+            raise
         except BaseException as error:
             self._fail(trial_id, number, explained(error))
             raise

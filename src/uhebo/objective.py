@@ -1,0 +1,83 @@
+"""The function to be optimised: whether it fits the space, and one call of it."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from optuna.trial import Trial
+
+from uhebo.errors import CannotEvaluate, InvalidInputError
+
+Function = Callable[..., float]
+"""The user's: one keyword argument per parameter, and the trial if it has an argument `trial`; returns a number."""
+TrialGetter = Callable[[], Trial]
+"""The trial under evaluation; made when asked for, because that may be a query to a database."""
+Objective = Callable[[int, Mapping[str, Any], TrialGetter | None], float]
+"""Number of a trial, its parameters, and what gets the trial; None in a process without a connection to the study."""
+TRIAL = "trial"
+"""Argument for which a function gets the trial, unless a parameter of the space has that name."""
+BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def check_objective(fn: object, names: Iterable[str]) -> None:
+    """Refuse what cannot be called with these parameters, before anything is run."""
+    if not callable(fn):
+        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
+    arguments, names = _arguments(fn), list(names)
+    if arguments is None:
+        return
+    needed = [a.name for a in arguments if a.default is a.empty and a.kind in (*BY_NAME, a.POSITIONAL_ONLY)]
+    by_position = [a.name for a in arguments if a.kind is a.POSITIONAL_ONLY and a.name in needed]
+    missing = [name for name in needed if name not in names and name != TRIAL]
+    takes = [a.name for a in arguments if a.kind in BY_NAME]
+    open_ended = any(a.kind is a.VAR_KEYWORD for a in arguments)
+    unknown = [] if open_ended else [name for name in names if name not in takes]
+    if by_position:
+        raise InvalidInputError(
+            f"fn takes {_listed(by_position)} by position only, and parameters are given by name; remove the / from it"
+        )
+    if missing:
+        raise InvalidInputError(
+            f"fn needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; "
+            "add it to the space, rename it, or give it a default"
+        )
+    if unknown:
+        raise InvalidInputError(
+            f"the space has {_listed(unknown)}, and fn takes {_listed(takes) or 'no argument'}; "
+            "rename it, or add it to the function"
+        )
+
+
+def call(fn: Function, params: Mapping[str, Any], trial: TrialGetter | None) -> Any:
+    """What `fn` returns for these parameters; it gets the trial if it has an argument `trial`."""
+    if TRIAL in params or not any(a.name == TRIAL and a.kind in BY_NAME for a in _arguments(fn) or ()):
+        return fn(**params)
+    if trial is None:
+        raise CannotEvaluate(
+            "fn takes the trial, and with a limit on time or memory it runs in a process of its own, which has none; "
+            "leave the limits out, or the argument `trial`"
+        )
+    return fn(**params, **{TRIAL: trial()})
+
+
+def checked_value(value: Any, number: int) -> float:
+    """What `fn` returned, as a float; NaN passes, and Optuna fails the trial for it."""
+    try:
+        if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number") from error
+
+
+def _arguments(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """None where Python cannot tell, as for some functions written in C."""
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))

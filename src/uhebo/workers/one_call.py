@@ -1,0 +1,62 @@
+"""`work`: one call that takes part in a study shared with other processes and machines."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+
+from uhebo.api import Direction, make_sampler, study_in
+from uhebo.checks import choice, integer
+from uhebo.methods import Strategy
+from uhebo.objective import TrialGetter, call, check_objective, checked_value
+from uhebo.space import as_distributions, storable
+from uhebo.workers.loop import run
+from uhebo.workers.options import Job, Options, Worked
+
+
+def work(
+    fn: Callable[..., float],
+    space: Mapping[str, Any],
+    n_trials: int,
+    *,
+    storage: str | Path | BaseStorage,
+    study_name: str,
+    direction: Direction = "minimize",
+    method: str | Strategy | None = None,
+    seed: int | None = None,
+    sampler: BaseSampler | None = None,
+    options: Options | None = None,
+    **sampler_options: Any,
+) -> Worked:
+    """Work on a shared study until it has `n_trials` trials, together with any number of other processes and machines.
+
+    The first worker makes the study; later ones go on with it. `fn` and `space` are those of `uhebo.minimize`; an `fn`
+    that takes the trial cannot be limited in time or memory. SIGTERM and SIGINT end the worker within 5 seconds;
+    `Worked.signal` says so.
+
+    Args:
+        n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
+            that is tried again because its worker died counts once.
+        direction: "minimize" or "maximize"; a study that was made for the other one is refused.
+        storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
+        sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
+        options: heartbeat, grace period, limits: see `Options`.
+    """
+    distributions = storable(as_distributions(space), storage)
+    check_objective(fn, distributions)
+    budget = integer("n_trials", n_trials, 1)
+    choice("direction", direction, get_args(Direction))
+    if sampler is None:
+        sampler = make_sampler(seed, method, sampler_options, budget, of=work)
+
+    def load(store: BaseStorage) -> Job:
+        study = study_in(store, study_name, direction, "give direction='{}'")
+        study.sampler = sampler
+        return Job(study, distributions, budget)
+
+    def objective(number: int, params: Mapping[str, Any], trial: TrialGetter | None) -> float:
+        return checked_value(call(fn, params, trial), number)
+
+    return run(storage, load, objective, options or Options(), create=True)
