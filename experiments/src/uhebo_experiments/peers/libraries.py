@@ -153,7 +153,7 @@ class ScikitOptimize:
         if not self._started and self._waiting:
             self._optimiser.tell([x for x, _ in self._waiting], [y for _, y in self._waiting])
         self._started = True
-        return {n: _plain(v) for n, v in zip(self._names, self._optimiser.ask(), strict=True)}
+        return {n: plain(v) for n, v in zip(self._names, self._optimiser.ask(), strict=True)}
 
     def tell(self, params: Params, value: float) -> None:
         row = [params[name] for name in self._names]
@@ -171,7 +171,7 @@ class Smac:
         logging.getLogger("smac").setLevel(logging.ERROR)
         self._names = {f"p{i:03d}": name for i, name in enumerate(space)}
         self._configspace = configspace.ConfigurationSpace(seed=seed)
-        self._configspace.add([_smac_parameter(configspace, s, space[n]) for s, n in self._names.items()])
+        self._configspace.add([smac_parameter(configspace, s, space[n]) for s, n in self._names.items()])
         self._folder = tempfile.TemporaryDirectory()
         scenario = smac.Scenario(
             self._configspace,
@@ -192,7 +192,7 @@ class Smac:
 
     def ask(self) -> Params:
         self._info = self._facade.ask()
-        return {name: _plain(self._info.config[short]) for short, name in self._names.items()}
+        return {name: plain(self._info.config[short]) for short, name in self._names.items()}
 
     def tell(self, params: Params, value: float) -> None:
         history = package("smac.runhistory.dataclasses")
@@ -212,14 +212,14 @@ def _skopt_dimension(spaces: Any, distribution: Any) -> Any:
     return kind(distribution.low, distribution.high, prior=prior)
 
 
-def _smac_parameter(configspace: Any, name: str, distribution: Any) -> Any:
+def smac_parameter(configspace: Any, name: str, distribution: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return configspace.Categorical(name, list(distribution.choices))
     kind = configspace.Integer if isinstance(distribution, IntDistribution) else configspace.Float
     return kind(name, (distribution.low, distribution.high), log=distribution.log)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A NumPy scalar as the Python value it stands for."""
     return value.item() if isinstance(value, np.generic) else value
 
