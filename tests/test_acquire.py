@@ -13,6 +13,7 @@ from scipy.stats import norm
 from tests.conftest import require
 from uhebo import Categorical, Float, Int
 from uhebo.acquire.functions import ACQUISITIONS, Scalar, log_ei, log_h, log_pi, surface, ucb
+from uhebo.acquire.limits import Limit, Limits
 from uhebo.acquire.maximise import (
     ENUMERATED,
     Explored,
@@ -222,13 +223,14 @@ def test_undecided_trials_choose_first_and_their_points_are_pending() -> None:
     known = Explored(SearchSpace.of({"x": Float(0, 1), "y": Float(0, 1)}), points[:0], before[0].data.X)
     chosen: list[Array] = []
 
-    def choose(posteriors: tuple[Posterior, ...], known: Explored) -> Array:
+    def choose(posteriors: tuple[Posterior, ...], known: Explored, limits: Limits) -> Array:
         """The first point, then the first that is not taken; every one chosen before is pending."""
-        assert len(posteriors[0].data) == len(before[0].data) + 1 + len(chosen)
+        for conditioned in (posteriors[0], limits[0].posteriors[0]):
+            assert len(conditioned.data) == len(before[0].data) + 1 + len(chosen)
         chosen.append(first_free(points, -np.arange(40.0), known))
         return chosen[-1]
 
-    point = Pending(points[39:], np.array([True]), 3).next_point(before, known, choose)
+    point = Pending(points[39:], np.array([True]), 3).next_point(before, known, choose, limits=(Limit(before, 0.0),))
     np.testing.assert_array_equal(chosen, points[:4])
     np.testing.assert_array_equal(point, points[3])
     # More than eight that think are workers that died.

@@ -26,6 +26,7 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.result import Result
 from uhebo.space import SearchSpace, as_distributions, storable
 
+Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
 Callback = Callable[[Study, FrozenTrial], None]
 Direction = Literal["minimize", "maximize"]
 Points = Sequence[Mapping[str, Any]]
@@ -55,6 +56,7 @@ def minimize(
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    constraints: Constraints | None = None,
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` small.
@@ -76,10 +78,13 @@ def minimize(
         callbacks: each called as `callback(study, trial)` after every trial; `study.stop()` ends the run.
         progress: show a progress bar; default: when the standard error stream is a terminal.
         catch: exceptions of `fn` that fail the trial and let the run go on; any other one ends it.
+        constraints: called as `fn` is, after it; returns a number, a sequence of numbers or {name: number}, and the
+            point is feasible where none of them is above 0. The best point is the best feasible one.
         options: passed on to `UHESampler` (acquisition, prior, kernel, deterministic, n_startup_trials, ...).
 
     Ctrl-C ends the run early and returns what was done.
     """
+    options = constrained(options, constraints)
     return _optimize(
         "minimize", fn, space, n_trials, initial, storage, study_name,
         partial(make_sampler, seed, method, options, of=minimize), n_jobs, timeout, callbacks, progress, catch,
@@ -101,9 +106,11 @@ def maximize(
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    constraints: Constraints | None = None,
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
+    options = constrained(options, constraints)
     return _optimize(
         "maximize", fn, space, n_trials, initial, storage, study_name,
         partial(make_sampler, seed, method, options, of=maximize), n_jobs, timeout, callbacks, progress, catch,
@@ -249,3 +256,16 @@ def make_sampler(
         return UHESampler(n_trials=budget, seed=seed, **chosen)
     except TypeError as error:  # a misspelt option, or one that has an argument of its own
         raise InvalidInputError(f"{given}{error}; the options are those of uhebo.UHESampler") from error
+
+
+def constrained(options: dict[str, Any], constraints: Constraints | None) -> dict[str, Any]:
+    """Options of the sampler with a function of the parameters as its constraints."""
+    if constraints is None:
+        return options
+    if not callable(constraints):
+        raise InvalidInputError(f"constraints is {constraints!r}; expected a function called as fn is")
+    return {**options, "constraints_func": partial(_at_params, constraints)}
+
+
+def _at_params(constraints: Constraints, trial: FrozenTrial) -> Any:
+    return constraints(**trial.params)

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
+from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
 from uhebo.optuna_.gaps import QUIET
 
 if TYPE_CHECKING:
@@ -46,10 +47,12 @@ class Result:
 
     @property
     def best_params(self) -> dict[str, Any]:
+        """Parameters of the best finished trial; under constraints, of the best feasible one."""
         return dict(self._best.params)
 
     @property
     def best_value(self) -> float:
+        """Its value."""
         value = self._best.value
         assert value is not None  # a best trial is a finished one
         return value
@@ -61,7 +64,18 @@ class Result:
                 f"no trial has finished with a value ({len(self.study.trials)} were started): "
                 "result.history says what became of each; check what the function returns or raises"
             )
-        return self.study.best_trial
+        best = best_trial(self.study)
+        if best is None:
+            raise InvalidInputError(f"no trial is feasible; {self._nearest}")
+        return best
+
+    @property
+    def _nearest(self) -> str:
+        found = least_violated(self.study)
+        assert found is not None  # where nothing is feasible there are constraint values
+        trial, _ = found
+        above = [f"{name} = {value:.6g}" for name, value in constraints_of(trial).items() if value > 0.0]
+        return f"the nearest to it is trial {trial.number} ({', '.join(above)}; expected at most 0): run more trials"
 
     @property
     def _finished(self) -> list[FrozenTrial]:
@@ -71,11 +85,18 @@ class Result:
     def history(self) -> Any:
         """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
 
-        A parameter called "number", "state" or "value" is in the column "param_number" and so on.
+        In a study with constraints also "feasible" and a column "constraint_NAME" for each; None where a trial has no
+        such values. A parameter called "number", "state" or "value" is in the column "param_number" and so on.
         """
         records = []
-        for t in self.study.get_trials(deepcopy=False):
+        trials = self.study.get_trials(deepcopy=False)
+        names = list(dict.fromkeys(name for t in trials for name in constraints_of(t)))
+        for t in trials:
             row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower(), "value": t.value}
+            if names:
+                told = constraints_of(t)
+                row["feasible"] = all(value <= 0.0 for value in told.values()) if told else None
+                row |= {f"constraint_{name}": told.get(name) for name in names}
             records.append(row | {f"param_{name}" if name in row else name: value for name, value in t.params.items()})
         try:
             import pandas as pd
@@ -120,7 +141,9 @@ class Result:
         trials = self.study.get_trials(deepcopy=False)
         done = len(self._finished)
         lines = [f"Result of {len(trials)} trials, {done} finished" + (" (interrupted)" if self.interrupted else "")]
-        if done:
+        if done and best_trial(self.study) is None:
+            lines.append(f"  no trial is feasible; {self._nearest}")
+        elif done:
             direction = "smallest" if self.study.direction == StudyDirection.MINIMIZE else "largest"
             lines.append(f"  {direction} value  {self.best_value:.6g}  (trial {self._best.number})")
             lines += [f"  {name} = {value!r}" for name, value in self.best_params.items()]

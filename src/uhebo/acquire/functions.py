@@ -6,6 +6,8 @@ over several (HMC), and turns the derivatives into gradients in x.
     ucb      μ + β σ                                    (σ of the latent function)
     log-ei   log E[max(f - best, 0)] = log σ + log h(u),  h(u) = φ(u) + u Φ(u),  u = (μ - best)/σ
     log-pi   log P(f > best) = log Φ(u)
+
+A limit on another outcome (`uhebo.acquire.limits`) adds the log of the chance that it is kept.
 """
 
 import math
@@ -89,6 +91,15 @@ def log_pi(best: float) -> Scalar:
     return value
 
 
+def log_spread(share: float) -> Scalar:
+    """`share` times log σ: prefers what is unknown where nothing else tells points apart."""
+
+    def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
+        return share * np.log(deviation), np.zeros_like(mean), share / deviation
+
+    return value
+
+
 @dataclass(frozen=True)
 class Surface:
     """An acquisition function over x, averaged over the posteriors: a mean of values, or of what is under the log."""
@@ -96,17 +107,29 @@ class Surface:
     posteriors: Sequence[Posterior]
     scalar: Scalar
     logarithmic: bool
+    weights: tuple["Surface", ...] = ()
+    """Logarithms of probabilities, of other outcomes, that are added to the value."""
 
     def __call__(self, X: Array) -> Array:
         """Values at the rows of X."""
+        return sum((weight(X) for weight in self.weights), self._own(X))
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, d)."""
+        value, gradient = self._own_with_gradient(X)
+        for weight in self.weights:
+            more, slope = weight.with_gradient(X)
+            value, gradient = value + more, gradient + slope
+        return value, gradient
+
+    def _own(self, X: Array) -> Array:
         values = []
         for posterior in self.posteriors:
             mean, variance = posterior.predict(X)
             values.append(self.scalar(mean, np.maximum(np.sqrt(variance), SMALLEST_DEVIATION))[0])
         return self._averaged(values)[0]
 
-    def with_gradient(self, X: Array) -> tuple[Array, Array]:
-        """Values (m,) and gradients (m, d)."""
+    def _own_with_gradient(self, X: Array) -> tuple[Array, Array]:
         values, gradients = [], []
         for posterior in self.posteriors:
             mean, variance, mean_gradient, variance_gradient = posterior.predict_with_gradient(X)
@@ -130,12 +153,14 @@ class Surface:
         return total - math.log(len(table)), np.exp(table - total)
 
 
-def surface(name: str, posteriors: Sequence[Posterior], *, beta: float, best: float) -> Surface:
+def surface(
+    name: str, posteriors: Sequence[Posterior], *, beta: float, best: float, weights: tuple[Surface, ...] = ()
+) -> Surface:
     """The named acquisition over these posteriors; Thompson sampling has no surface (`maximise_sample`)."""
     if name == "ucb":
-        return Surface(posteriors, ucb(beta), logarithmic=False)
+        return Surface(posteriors, ucb(beta), False, weights)
     if name == "log-ei":
-        return Surface(posteriors, log_ei(best), logarithmic=True)
+        return Surface(posteriors, log_ei(best), True, weights)
     if name == "pi":
-        return Surface(posteriors, log_pi(best), logarithmic=True)
+        return Surface(posteriors, log_pi(best), True, weights)
     raise InvalidInputError(f"{check_acquisition(name)!r} has no surface; maximise_sample draws one")

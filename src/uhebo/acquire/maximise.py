@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.acquire.functions import Surface
+from uhebo.acquire.limits import Limits, sampled_within
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import squared_distance
 from uhebo.gp.posterior import Posterior
@@ -62,8 +63,8 @@ def maximise(surface: Surface, explored: Explored, rng: Rng) -> Array:
     return first_free(points, np.concatenate([surface(climbed), values]), explored)
 
 
-def maximise_sample(posterior: Posterior, explored: Explored, rng: Rng) -> Array:
-    """Thompson sampling: the maximiser of one joint sample of the posterior over candidates."""
+def maximise_sample(posterior: Posterior, explored: Explored, rng: Rng, limits: Limits = ()) -> Array:
+    """Thompson sampling: the maximiser of one joint sample of the posterior over candidates, within sampled limits."""
     space = explored.space
     if space.size <= ENUMERATED:
         points = _free(all_points(space), explored)
@@ -71,7 +72,7 @@ def maximise_sample(posterior: Posterior, explored: Explored, rng: Rng) -> Array
     else:
         near = cloud(explored.leaders, posterior.theta.ell, space.domain, rng)
         points = space.snap(np.concatenate([uniform(space.domain, rng)[: THOMPSON_CANDIDATES - len(near)], near]))
-    return first_free(points, posterior.sample(points, rng)[0], explored)
+    return first_free(points, sampled_within(posterior.sample(points, rng)[0], limits, points, rng), explored)
 
 
 def random_point(explored: Explored, rng: Rng) -> Array:

@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.acquire.limits import Limits
 from uhebo.acquire.maximise import Explored
 from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
@@ -53,16 +54,20 @@ class Pending:
         self,
         posteriors: Posteriors,
         explored: Explored,
-        choose: Callable[[Posteriors, Explored], Array],
+        choose: Callable[[Posteriors, Explored, Limits], Array],
         ceiling: float = math.inf,
+        limits: Limits = (),
     ) -> Array:
-        """The same where a point is chosen by posteriors that know of all pending ones."""
+        """The same where a point is chosen by posteriors and limits that know of all pending ones."""
 
-        def take(state: tuple[Posteriors, Explored], point: Array) -> tuple[Posteriors, Explored]:
-            return with_pending(state[0], point[None], ceiling), state[1].with_taken(point)
+        def take(state: tuple[Posteriors, Explored, Limits], point: Array) -> tuple[Posteriors, Explored, Limits]:
+            known = with_pending(state[0], point[None], ceiling)
+            return known, state[1].with_taken(point), limits_with_pending(state[2], point[None])
 
         ceilings = np.where(self.nothing_learnt, ceiling, math.inf)
-        return self.in_turn((with_pending(posteriors, self.points, ceilings), explored), lambda at: choose(*at), take)
+        known = with_pending(posteriors, self.points, ceilings)
+        state = (known, explored, limits_with_pending(limits, self.points))
+        return self.in_turn(state, lambda at: choose(*at), take)
 
 
 def with_pending(posteriors: Sequence[Posterior], points: Array, ceiling: Array | float = math.inf) -> Posteriors:
@@ -70,3 +75,8 @@ def with_pending(posteriors: Sequence[Posterior], points: Array, ceiling: Array 
     if not len(points):
         return tuple(posteriors)
     return tuple(p.grow(points, np.minimum(p.predict(points)[0], ceiling)) for p in posteriors)
+
+
+def limits_with_pending(limits: Limits, points: Array) -> Limits:
+    """Limits that also know of pending points: they are as likely to be kept there, and more surely so."""
+    return tuple(limit.under(with_pending(limit.posteriors, points)) for limit in limits)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from uhebo.acquire.limits import Limit, log_chance
 from uhebo.belief.history import History, Outcome, Slot
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
@@ -94,6 +95,11 @@ class OutcomeBelief:
         """Posterior mean at the observed points, y - s2 α averaged over thetas: the values without their noise."""
         return np.asarray(np.mean([p.data.y - p.theta.s2 * p.alpha for p in self.posteriors], axis=0))
 
+    @property
+    def limit(self) -> Limit:
+        """A value of 0, the threshold of constraints, as the outcome's GP sees it."""
+        return Limit(self.posteriors, float(self.units.modelled(0.0)))
+
     def leave_one_out(self) -> tuple[Array, Array]:
         """Means and deviations (noise included) with which each observation is predicted from the others, one row per
         theta, (thetas, n), in the GP's units."""
@@ -113,15 +119,17 @@ class Belief:
     @classmethod
     def of(cls, history: History, model: Model, slot: Slot, rng: Rng) -> Belief:
         """Fit the model to the log as it is when trial `slot.number` is to be suggested."""
-        outcomes = []
-        for outcome in history.outcomes:
-            units, data = history.modelled(warped=model.warped)
-            outcomes.append(OutcomeBelief(outcome, units, fit_theta(history, data, model, slot, rng)))
-        return cls(history, model, tuple(outcomes))
+        outcomes = range(len(history.outcomes))
+        return cls(history, model, tuple(outcome_belief(history, outcome, model, slot, rng) for outcome in outcomes))
 
     @property
     def objective(self) -> OutcomeBelief:
         return self.outcomes[0]
+
+    @property
+    def constraints(self) -> dict[str, OutcomeBelief]:
+        """The GP of each constraint, by name; its values are the user's, and 0 or less is feasible."""
+        return {found.outcome.name: found for found in self.outcomes if found.outcome.role == "constraint"}
 
     @property
     def space(self) -> SearchSpace:
@@ -177,6 +185,12 @@ class Belief:
         found = self.objective.quantiles(rows, levels)
         return found[:, 0] if single else found
 
+    def feasibility(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+        """Probability that all constraints are kept (noise left out), at one point or at several; 1 without any."""
+        rows, single = self._rows(params)
+        chance = np.exp(log_chance(tuple(found.limit for found in self.constraints.values()), rows))
+        return float(chance[0]) if single else chance
+
     def _rows(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Array, bool]:
         single = isinstance(params, Mapping)
         points = [params] if isinstance(params, Mapping) else list(params)
@@ -185,7 +199,15 @@ class Belief:
         return self.space.encode_many(points), single
 
 
-def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng) -> Fit:
+def outcome_belief(history: History, outcome: int, model: Model, slot: Slot, rng: Rng) -> OutcomeBelief:
+    """The model fitted to one outcome of the log, with random numbers of its own: adding one changes no other."""
+    units, data = history.modelled(outcome, warped=model.warped)
+    if outcome:
+        rng = rng.spawn(outcome)[-1]
+    return OutcomeBelief(history.outcomes[outcome], units, fit_theta(history, data, model, slot, rng, outcome))
+
+
+def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, outcome: int = 0) -> Fit:
     """Estimate theta on `data`, from the last theta this estimator gave and from fresh starts.
 
     One more observation changes theta less and less, and a fit is O(n³) many times over. So theta is refitted at
@@ -193,14 +215,15 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng) 
     """
     estimator = named_estimator(model.estimator)
     prior = model.prior_for(data.dimension)
-    warm = last_theta(history, model.estimator)
+    warm = last_constraint_theta(history, outcome) if outcome else last_theta(history, model.estimator)
     sample = data
     if len(data) > LARGE and estimator.climbs and not model.exact:
         if warm is None:
             sample = data.subset(rng.choice(len(data), LARGE, replace=False))
         elif slot.pair % (2 * len(data) // LARGE) != 0:
             return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
-    fresh = len(data) <= SMALL or slot.pair % REFIT_PERIOD == 0
+    # A constraint's theta matters near its boundary alone, and there may be several: fresh starts are rarer.
+    fresh = (len(data) <= SMALL and not outcome) or slot.pair % REFIT_PERIOD == 0
     starts = None if warm is None else WARM_FRESH_STARTS if fresh else 0
     fit = estimator(
         sample,
@@ -223,6 +246,18 @@ def last_theta(history: History, estimator: str) -> Theta | None:
             if len(recorded) != history.space.domain.dimension + 2:
                 return None
             return Theta.from_log(np.array(recorded, dtype=np.float64))
+    return None
+
+
+def last_constraint_theta(history: History, outcome: int) -> Theta | None:
+    """The theta recorded last for this constraint; None where the constraints or parameters were others."""
+    for trial in reversed(history.trials):
+        recorded = trial.tags.get("constraint_theta")
+        if recorded is not None:
+            shape = {len(theta) for theta in recorded}
+            if len(recorded) != len(history.outcomes) - 1 or shape != {history.space.domain.dimension + 2}:
+                return None
+            return Theta.from_log(np.array(recorded[outcome - 1], dtype=np.float64))
     return None
 
 

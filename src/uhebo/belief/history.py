@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uhebo.acquire.pending import Pending
 from uhebo.belief.units import Units
@@ -33,6 +34,13 @@ class Trial:
     tags: Tags = field(default_factory=dict)
     ours: bool = True
     """Proposed by a strategy; False for points the user enqueued or added, which are data and nothing else."""
+    constraints: tuple[float, ...] = ()
+    """Values of the constraints as told, in the order of the outcomes; NaN where one is missing."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether all constraints are known to be kept: no value is above 0."""
+        return all(value <= 0.0 for value in self.constraints)
 
 
 @dataclass(frozen=True)
@@ -91,18 +99,39 @@ class History:
         X = np.array([t.x for t in self.finished]).reshape(-1, dimension)
         return Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
 
-    def modelled(self, *, warped: bool) -> tuple[Units, Data]:
-        """The data as a GP sees them, and the units they are in."""
-        return self._warped if warped else Units.of(self.data, self.outcomes[0].sign, warped=False)
+    @cached_property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Which finished trials kept all constraints, as told."""
+        return np.array([trial.feasible for trial in self.finished], dtype=np.bool_)
+
+    def observed(self, outcome: int) -> Data:
+        """Points and values of one outcome, standardised: those of trials that ended with such a value.
+
+        Infinite values of constraints are clipped to the range of the finite ones, and stay on their side of 0.
+        """
+        if not outcome:
+            return self.data
+        ended = [t for t in self.trials if t.state != "running" and t.x is not None and t.constraints]
+        told = np.array([t.constraints[outcome - 1] for t in ended], dtype=np.float64)
+        known = ~np.isnan(told)
+        X = np.array([t.x for t in ended]).reshape(-1, self.space.domain.dimension)[known]
+        return Data.of(X, self.outcomes[outcome].sign * within_finite(told[known]), self.space.domain)
+
+    def modelled(self, outcome: int = 0, *, warped: bool) -> tuple[Units, Data]:
+        """The data of an outcome as a GP sees them, and the units they are in."""
+        if not outcome and warped:
+            return self._warped
+        return Units.of(self.observed(outcome), self.outcomes[outcome].sign, warped)
 
     @cached_property
     def _warped(self) -> tuple[Units, Data]:
         return Units.of(self.data, self.outcomes[0].sign, warped=True)
 
     def in_order(self, y: Array) -> Array:
-        """Values `y` of the finished trials among those of all that ended, by number; -inf where one failed."""
+        """Values `y` of the finished trials among those of all that ended, by number; -inf where one failed, or did
+        not keep the constraints."""
         values = dict.fromkeys((t.number for t in self.trials if t.state == "failed"), -np.inf)
-        values |= zip((t.number for t in self.finished), map(float, y), strict=True)
+        values |= zip((t.number for t in self.finished), np.where(self.feasible, y, -np.inf).tolist(), strict=True)
         return np.array([values[number] for number in sorted(values)])
 
     def pending_before(self, number: int) -> Pending:
@@ -148,10 +177,14 @@ class History:
 
     @cached_property
     def initial_range(self) -> tuple[float, float] | None:
-        """Smallest and largest value of D0: everything finished before the first iteration; None if it is empty."""
+        """Smallest and largest value of D0: everything finished before the first iteration; None if it is empty.
+
+        Under constraints it is that of its feasible trials, if it has any.
+        """
         later = [number for number, slot in self.slots.items() if not slot.initial]
         first = min(later, default=float("inf"))
-        values = [t.y for t in self.finished if t.number < first and t.y is not None]
+        found = [t for t in self.finished if t.number < first]
+        values = [t.y for t in [t for t in found if t.feasible] or found if t.y is not None]
         return (min(values), max(values)) if values else None
 
     @cached_property
@@ -162,3 +195,13 @@ class History:
             if not slot.initial:
                 members.setdefault(slot.pair, []).append(self.by_number[number])
         return {pair: tuple(trials) for pair, trials in sorted(members.items())}
+
+
+def within_finite(told: Array) -> Array:
+    """Values with the infinite ones clipped to the range of the others, on their side of 0; none if none is finite."""
+    finite = told[np.isfinite(told)]
+    if not len(finite) or len(finite) == len(told):
+        return told if len(finite) else np.sign(told)
+    low, high = float(finite.min()), float(finite.max())
+    width = (high - low) or max(abs(high), 1.0)
+    return np.clip(told, min(low, -width), max(high, width))

@@ -46,6 +46,11 @@ class Units:
     def linear(self) -> bool:
         return self.warp is Warp.identity
 
+    def modelled(self, told: ArrayLike) -> Array:
+        """The numbers that the GP sees where the user reads these."""
+        plain = (self.sign * np.asarray(told, dtype=np.float64) - self.location) / self.scale
+        return plain if self.linear else (self.warp.forward(plain) - self.warped_location) / self.warped_scale
+
     def told(self, modelled: ArrayLike) -> Array:
         """What the user would read where the GP sees these numbers."""
         plain = np.asarray(modelled, dtype=np.float64)

@@ -13,19 +13,23 @@ points come at iterations 16, 32, 64, …: infinitely often, as a consistent est
 because each one costs an evaluation.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from uhebo.acquire.limits import Limits, log_chance
 from uhebo.acquire.maximise import Explored, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate import Model
 from uhebo.gp import Posterior
-from uhebo.methods.step import Proposal, Step, fit_record
+from uhebo.methods.step import Proposal, Step
 from uhebo.types import Array
 
 NOTHING = 1e-3
 """Improvement, in standard deviations of the warped values, that does not count as one."""
 CURIOUS_BETA = 4.0
+EVEN_CHANCE = math.log(0.5)
+"""Log of the chance of being feasible from which a gap is worth a look."""
 MODEL = Model(estimator="map", prior="auto", warped=True)
 
 
@@ -63,7 +67,7 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
     if turn == "opinion":
         return step.model("consistent", move="opinion")
-    centre = best_observed(fit.posterior)
+    centre = step.best_observed(fit.posterior)
     explore = gap(step, centre) if turn == "gap" else line(step, centre)
     # The lines of a discrete space may hold nothing new.
     return explore if is_free(explore.x[None], step.explored())[0] else step.model_from(fit)
@@ -71,9 +75,9 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
 
 def is_stuck(y: Array, patience: int) -> bool:
     """Whether the last few values, in order of their trials, brought no improvement worth the name. (Failures, -inf,
-    bring none.)"""
+    bring none; while there is nothing feasible at all, the search for it goes on.)"""
     before = len(y) - patience
-    return before > 0 and float(y.max() - y[:before].max()) <= NOTHING
+    return before > 0 and bool(np.isfinite(y.max())) and float(y.max() - y[:before].max()) <= NOTHING
 
 
 def is_endgame(step: Step, recipe: Recipe) -> bool:
@@ -82,16 +86,15 @@ def is_endgame(step: Step, recipe: Recipe) -> bool:
     return horizon is not None and step.slot.t > (1.0 - recipe.endgame) * horizon
 
 
-def best_observed(posterior: Posterior) -> Array:
-    """The observed point with the largest posterior mean, y - s2 α: noise may have made another one look better."""
-    data = posterior.data
-    return np.asarray(data.X[int(np.argmax(data.y - posterior.theta.s2 * posterior.alpha))])
-
-
 def gap(step: Step, centre: Array) -> Proposal:
-    """The place on the lines through `centre` that is farthest from every point evaluated or under way."""
+    """The place on the lines through `centre` that is farthest from every point evaluated or under way.
+
+    Under constraints, among those that are feasible with a chance of a half, or with the largest there is.
+    """
     space, explored, pending = step.history.space, step.explored(), step.pending
     points = line_points(space, centre, step.rng("maximise"))
+    chance = log_chance(step.limits, points)
+    points = points[chance >= min(float(chance.max()), EVEN_CHANCE)]
 
     def farthest(occupied: Array) -> Array:
         return first_free(points, distance_to_nearest(space, points, occupied), explored)
@@ -106,8 +109,8 @@ def line(step: Step, centre: Array) -> Proposal:
     fit = step.fit("consistent")
     points = line_points(step.history.space, centre, step.rng("maximise"))
 
-    def highest(posteriors: tuple[Posterior, ...], explored: Explored) -> Array:
-        return first_free(points, step.surface(posteriors, "ucb", CURIOUS_BETA)(points), explored)
+    def highest(posteriors: tuple[Posterior, ...], explored: Explored, limits: Limits) -> Array:
+        return first_free(points, step.surface(posteriors, limits, "ucb", CURIOUS_BETA)(points), explored)
 
-    point = step.pending.next_point(fit.posteriors, step.explored(), highest)
-    return Proposal(point, {"role": "model", "move": "line", **fit_record(fit)})
+    point = step.pending.next_point(fit.posteriors, step.explored(), highest, limits=step.limits)
+    return Proposal(point, {"role": "model", "move": "line", **step.record(fit)})

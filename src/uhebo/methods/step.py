@@ -13,11 +13,13 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uhebo.acquire.functions import AGAINST_THE_BEST, Surface, surface
+from uhebo.acquire.limits import Limits, feasibility_surface, log_chance, weights
 from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_point
 from uhebo.acquire.pending import Pending
-from uhebo.belief.belief import Belief
+from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Failure, Fit, Model
@@ -87,7 +89,7 @@ class Step:
 
     def random(self, **tags: Any) -> Proposal:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
-        return Proposal(random_point(self.explored(), self.rng("point")), {"role": "random", **tags})
+        return Proposal(random_point(self._explored(), self.rng("point")), {"role": "random", **tags})
 
     def under(self, model: Model, acquisition: str) -> Step:
         """The step of a method with another model and acquisition; what the user chose stays."""
@@ -116,11 +118,37 @@ class Step:
     def believe(self, estimator: str | None = None) -> Belief:
         """The method's model fitted to D_{t-1}; with another estimator, a second opinion."""
         model = self.model_used if estimator is None else self.model_used.by(estimator)
-        return Belief.of(self.history, model, self.slot, self.rng("fit"))
+        objective = outcome_belief(self.history, 0, model, self.slot, self.rng("fit"))
+        return Belief(self.history, model, (objective, *self.constraints))
 
     def fit(self, estimator: str) -> Fit:
         """Theta of the objective by this estimator, and the posterior under it."""
-        return self.believe(estimator).objective.fit
+        return outcome_belief(self.history, 0, self.model_used.by(estimator), self.slot, self.rng("fit")).fit
+
+    @cached_property
+    def constraints(self) -> tuple[OutcomeBelief, ...]:
+        """The GPs of the constraints, under the method's own model: fitted once, whatever opinions are asked for."""
+        others = range(1, len(self.history.outcomes))
+        return tuple(outcome_belief(self.history, i, self.model_used, self.slot, self.rng("fit")) for i in others)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What a proposal has to keep beside being good."""
+        return tuple(found.limit for found in self.constraints)
+
+    @cached_property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Which finished trials count as feasible: told so and, where values are noisy, not by luck alone.
+
+        A constraint is kept by luck where the model has it beyond the threshold by more than a deviation of its noise.
+        """
+        found = self.history.feasible
+        if self.model_used.noise == "estimated" and found.any():
+            for limit in self.limits:
+                means = np.mean([posterior.mean(self.data.X) for posterior in limit.posteriors], axis=0)
+                noise = math.sqrt(np.mean([posterior.theta.s2 for posterior in limit.posteriors]))
+                found = found & (means >= limit.threshold - noise)
+        return found
 
     def model(self, estimator: str, **tags: Any) -> Proposal:
         """The acquisition's maximiser under the named estimator's theta; a random point while there are no data."""
@@ -128,7 +156,12 @@ class Step:
 
     def model_from(self, fit: Fit, **tags: Any) -> Proposal:
         """The maximiser of the acquisition function under a fit."""
-        return Proposal(self.best_point(fit.posteriors), {"role": "model", **fit_record(fit), **tags})
+        return Proposal(self.best_point(fit.posteriors), {"role": "model", **self.record(fit), **tags})
+
+    def record(self, fit: Fit) -> dict[str, Any]:
+        """What is remembered of the fits behind a proposal."""
+        thetas = [log_theta(found.fit) for found in self.constraints]
+        return {**fit_record(fit), **({"constraint_theta": thetas} if thetas else {})}
 
     def no_data(self, **tags: Any) -> Proposal:
         """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
@@ -137,38 +170,65 @@ class Step:
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
         """Maximise the acquisition function (of the settings, or the one named) over the space."""
         acquisition = self.acquisition if acquisition is None else acquisition
-        ceiling = self._incumbent(posteriors) if acquisition in AGAINST_THE_BEST else math.inf
+        best = self._incumbent(posteriors) if acquisition in AGAINST_THE_BEST else None
         choose = partial(self._maximise, acquisition, rng=self.rng("maximise"))
-        return self.pending.next_point(posteriors, self.explored(), choose, ceiling)
+        ceiling = math.inf if best is None else best
+        return self.pending.next_point(posteriors, self.explored(), choose, ceiling, self.limits)
 
-    def _maximise(self, acquisition: str, posteriors: tuple[Posterior, ...], explored: Explored, rng: Rng) -> Array:
+    def _maximise(
+        self, acquisition: str, posteriors: tuple[Posterior, ...], explored: Explored, limits: Limits, rng: Rng
+    ) -> Array:
         if acquisition == "thompson":
-            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], explored, rng)
-        return maximise(self.surface(posteriors, acquisition), explored, rng)
+            return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], explored, rng, limits)
+        return maximise(self.surface(posteriors, limits, acquisition), explored, rng)
 
     def surface(
-        self, posteriors: tuple[Posterior, ...], acquisition: str | None = None, beta: float | None = None
+        self,
+        posteriors: tuple[Posterior, ...],
+        limits: Limits = (),
+        acquisition: str | None = None,
+        beta: float | None = None,
     ) -> Surface:
-        """The acquisition function (of the settings, or the one named) under these posteriors."""
+        """The acquisition function (of the settings, or the one named) under these posteriors, within limits.
+
+        While no trial is feasible it is the chance to be.
+        """
         acquisition = self.acquisition if acquisition is None else acquisition
+        best = self._incumbent(posteriors)
+        if best is None:
+            return feasibility_surface(posteriors, limits)
         beta = self.beta() if beta is None else beta
-        return surface(acquisition, posteriors, beta=beta, best=self._incumbent(posteriors))
+        return surface(acquisition, posteriors, beta=beta, best=best, weights=weights(limits))
 
     @property
     def pending(self) -> Pending:
         """Evaluations under way beside this one."""
         return self.history.pending_before(self.slot.number)
 
-    def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float:
+    def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float | None:
         """The value to improve on: the best observed one, or with noise the best of what the model takes them for.
 
-        The posterior mean at the data is y - s2 α. A lucky draw of the noise is not something to be beaten.
+        The posterior mean at the data is y - s2 α. A lucky draw of the noise is not something to be beaten. Under
+        constraints only feasible trials count; None where there is none.
         """
-        y = self.data.y
+        y, feasible = self.data.y, self.feasible
+        if not feasible.any():
+            return None
         if self.model_used.noise == "none":
-            return float(y.max())
-        smoothed = [(p.data.y - p.theta.s2 * p.alpha)[: len(y)].max() for p in posteriors]
+            return float(y[feasible].max())
+        smoothed = [(p.data.y - p.theta.s2 * p.alpha)[: len(y)][feasible].max() for p in posteriors]
         return float(np.mean(smoothed))
+
+    def best_observed(self, posterior: Posterior) -> Array:
+        """The feasible point with the largest posterior mean, y - s2 α: noise may have made another one look better.
+
+        Where none is feasible, the one that is the likeliest to be.
+        """
+        data = posterior.data
+        if not self.feasible.any():
+            return np.asarray(data.X[int(np.argmax(log_chance(self.limits, data.X)))])
+        smoothed = np.where(self.feasible, data.y - posterior.theta.s2 * posterior.alpha, -np.inf)
+        return np.asarray(data.X[int(np.argmax(smoothed))])
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:
         """Posterior -> UCB point, for the estimators that need to look ahead."""
@@ -177,21 +237,28 @@ class Step:
     def explored(self) -> Explored:
         """What the maximiser needs to know of the search so far."""
         data = self.data
-        leaders = data.X[np.argsort(-data.y, kind="stable")[:LEADERS]]
+        worth = data.y
+        if self.limits and len(data):
+            worth = np.where(self.feasible, worth, -np.inf) if self.feasible.any() else log_chance(self.limits, data.X)
+        return self._explored(data.X[np.argsort(-worth, kind="stable")[:LEADERS]])
+
+    def _explored(self, leaders: Array | None = None) -> Explored:
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
-        return Explored(self.history.space, leaders, np.array(taken).reshape(-1, data.dimension))
+        empty = np.empty((0, self.history.space.domain.dimension))
+        return Explored(
+            self.history.space, empty if leaders is None else leaders, np.array(taken).reshape(-1, empty.shape[1])
+        )
+
+
+def log_theta(fit: Fit) -> list[float]:
+    """Four decimals of log theta: far finer than its uncertainty, and 200 dimensions fit into one SQL attribute."""
+    return [round(float(value), 4) for value in fit.theta.to_log()]
 
 
 def fit_record(fit: Fit) -> dict[str, Any]:
-    """What is remembered of a fit: enough to warm-start the next one and to say how it went, in few characters.
-
-    Four decimals of log theta are far finer than its uncertainty, and fit 200 dimensions into one SQL attribute.
-    """
-    record: dict[str, Any] = {
-        "estimator": fit.estimator,
-        "theta": [round(float(value), 4) for value in fit.theta.to_log()],
-    }
+    """What is remembered of a fit: enough to warm-start the next one and to say how it went, in few characters."""
+    record: dict[str, Any] = {"estimator": fit.estimator, "theta": log_theta(fit)}
     if fit.jitter:
         record["jitter"] = float(f"{fit.jitter:.2g}")
     if fit.fallback:

@@ -11,16 +11,17 @@ Each is a function of one `Step`; the table in the README says what they do. To 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from uhebo.belief.history import Trial
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Model
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 from uhebo.methods.auto import RECIPE, auto
 from uhebo.methods.bandit import Exp3, Pull, replay, scale_reward
-from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Proposal, Step, fit_record
+from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Proposal, Step
 
 Strategy = Callable[[Step], Proposal]
 
@@ -32,6 +33,9 @@ class Method:
     propose: Strategy
     model: Model = PAPER_MODEL
     acquisition: str = PAPER_ACQUISITION
+    constrained: bool = False
+    """Whether its points keep to constraints. All that come from `step.model` or `step.best_point` do, and random ones
+    need not; a method that has points from elsewhere must see to it. Without it a study with constraints is refused."""
 
 
 RANDOM_ARM, MODEL_ARM = 0, 1
@@ -77,12 +81,13 @@ def pair_pulls(step: Step) -> list[Pull]:
     """Arm, reward and probability of every pair that is over.
 
     The reward is the larger value of the pair, scaled by D0. A pair of which one half failed has the reward of the
-    other; a pair without any value, or with one still running, is no pull.
+    other; a pair without any value, or with one still running, is no pull. An infeasible value counts as the
+    worst of D0.
     """
     pulls = []
     scale = step.history.initial_range
     for trials in step.history.pairs.values():
-        values = [t.y for t in trials if t.state == "finished" and t.y is not None]
+        values = [_worth(t, scale) for t in trials if t.state == "finished" and t.y is not None]
         arms = [t.tags for t in trials if "arm" in t.tags]
         if values and arms and scale and len(trials) > 1 and all(t.state != "running" for t in trials):
             reward = scale_reward(max(values), *scale, clip=step.settings.reward_clip)
@@ -90,10 +95,17 @@ def pair_pulls(step: Step) -> list[Pull]:
     return pulls
 
 
+def _worth(trial: Trial, scale: tuple[float, float] | None) -> float:
+    """The value of a finished trial, or the worst of D0 where it is infeasible."""
+    assert trial.y is not None
+    return trial.y if trial.feasible or scale is None else scale[0]
+
+
 def portfolio(step: Step) -> Proposal:
     """Hoffman, Brochu & de Freitas (2011) with the arms {random, acquisition}: EXP3, one arm a step.
 
-    The reward of a step is the posterior mean at its point once its value is known, scaled by D0. It needs the next
+    The reward of a step is the posterior mean at its point once its value is known, scaled by D0 (the worst of D0
+    where the point is infeasible). It needs the next
     step's model, so each step records the rewards that have become known ("rewards": {trial number: reward}).
     """
     history = step.history
@@ -120,6 +132,7 @@ def _portfolio_rewards(step: Step, fit: Fit, known: Mapping[int, float]) -> dict
     for trial in step.history.finished:
         if scale is not None and trial.x is not None and "arm" in trial.tags and trial.number not in known:
             mean = float(fit.posterior.predict(trial.x[None])[0][0]) * data.scale + data.location
+            mean = mean if trial.feasible else scale[0]
             rewards[trial.number] = round(scale_reward(mean, *scale, clip=step.settings.reward_clip), 6)
     return rewards
 
@@ -156,22 +169,25 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
     if step.acquisition != "ucb":
         point = step.best_point((scaling.posterior,))
     figures = {"g": round(scaling.factor, 6), "deviation": round(scaling.deviation, 6)}
-    return Proposal(point, {"role": "model", **fit_record(fit), **figures, **tags})
+    return Proposal(point, {"role": "model", **step.record(fit), **figures, **tags})
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(auto, RECIPE.model, RECIPE.acquisition),
-    "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
-    "ra": Method(ra, PAPER_MODEL.by("consistent")),
-    "random-exp3": Method(partial(paired_exp3, estimator="map")),
-    "consistent-only": Method(partial(Step.model, estimator="consistent"), PAPER_MODEL.by("consistent")),
-    "map": Method(partial(Step.model, estimator="map")),
-    "mle": Method(partial(Step.model, estimator="mle"), PAPER_MODEL.by("mle")),
-    "hmc": Method(partial(Step.model, estimator="hmc"), PAPER_MODEL.by("hmc")),
-    "a-gp-ucb": Method(a_gp_ucb),
-    "wang-de-freitas": Method(wang_de_freitas),
-    "portfolio": Method(portfolio),
-    "random": Method(Step.random),
+    name: replace(method, constrained=True)
+    for name, method in {
+        "auto": Method(auto, RECIPE.model, RECIPE.acquisition),
+        "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
+        "ra": Method(ra, PAPER_MODEL.by("consistent")),
+        "random-exp3": Method(partial(paired_exp3, estimator="map")),
+        "consistent-only": Method(partial(Step.model, estimator="consistent"), PAPER_MODEL.by("consistent")),
+        "map": Method(partial(Step.model, estimator="map")),
+        "mle": Method(partial(Step.model, estimator="mle"), PAPER_MODEL.by("mle")),
+        "hmc": Method(partial(Step.model, estimator="hmc"), PAPER_MODEL.by("hmc")),
+        "a-gp-ucb": Method(a_gp_ucb),
+        "wang-de-freitas": Method(wang_de_freitas),
+        "portfolio": Method(portfolio),
+        "random": Method(Step.random),
+    }.items()
 }
 """Name -> method."""
 

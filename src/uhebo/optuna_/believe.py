@@ -53,7 +53,8 @@ def model_of(study: Study) -> StudyModel:
     number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
     step = sampler.step(study, number, space)
     if study.metric_names:
-        named = (replace(step.history.outcomes[0], name=study.metric_names[0]),)
+        objective, *others = step.history.outcomes
+        named = (replace(objective, name=study.metric_names[0]), *others)
         step = replace(step, history=replace(step.history, outcomes=named))
     method = sampler.method if isinstance(sampler.method, str) else getattr(sampler.method, "__name__", "your own")
     return StudyModel(step.history, shared.conditional, step, method, borrowed)

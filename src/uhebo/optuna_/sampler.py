@@ -6,6 +6,7 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     t          iteration after the initial design (0 inside it)
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
+    constraint_theta                                   the same of each constraint
     g, deviation, beta, rewards                        what single methods need of their own past
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
@@ -36,7 +37,8 @@ from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_meth
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims, log_space, trial_log
+from uhebo.optuna_ import claims, constraints, log_space, trial_log
+from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
@@ -71,6 +73,9 @@ class UHESampler(BaseSampler):
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
         independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
             The initial design stays this sampler's own, because its size and its seed are.
+        constraints_func: as in Optuna's samplers: called with each finished trial, returns the values of its
+            constraints, feasible where none is above 0. A sequence of numbers, one number, or {name: number}. Or call
+            `trial.set_constraint` in the objective (Optuna 5), which needs nothing here.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class UHESampler(BaseSampler):
         exact: bool = False,
         reward_clip: Clip = "below",
         independent_sampler: BaseSampler | None = None,
+        constraints_func: ConstraintsFunc | None = None,
     ) -> None:
         self.method = method
         """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
@@ -102,6 +108,9 @@ class UHESampler(BaseSampler):
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler is {independent_sampler!r}; expected an Optuna sampler")
         self._independent_sampler = independent_sampler
+        if constraints_func is not None and not callable(constraints_func):
+            raise InvalidInputError(f"constraints_func is {constraints_func!r}; expected a function of a trial")
+        self._constraints_func = constraints_func
         self.settings = Settings(
             seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
@@ -126,6 +135,9 @@ class UHESampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            # An error in them comes through; Optuna stores the trial's value nevertheless.
+            constraints.store(study, trial, self._constraints_func(trial))
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
@@ -197,6 +209,11 @@ class UHESampler(BaseSampler):
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
+        if len(step.history.outcomes) > 1 and not self._method.constrained:
+            raise InvalidInputError(
+                f"this study has constraints, and the method {self.method!r} does not say that it keeps to them; if it "
+                "proposes by step.model and step.random alone, pass Method(propose, constrained=True)"
+            )
         return self._method.propose(step)
 
     def sample_independent(

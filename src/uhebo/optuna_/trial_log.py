@@ -19,6 +19,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.history import History, Outcome, State, Trial
+from uhebo.optuna_.constraints import agreed_names, constraints_of
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.space import SearchSpace
 
@@ -64,7 +65,8 @@ def read_history(
     encoded, inside = space.encode_inside([trial.params for trial in trials])
     rows = iter(encoded)
     sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-    read, damaged = [], []
+    names = agreed_names(trials)
+    read, damaged, lacking = [], [], []
     for trial, use, value in zip(trials, inside.tolist(), oriented_values(sign, trials), strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
@@ -72,7 +74,10 @@ def read_history(
         running = trial.state == TrialState.RUNNING
         state: State = "running" if running else "failed" if value is None else "finished"
         ours = not fixed and (bool(tags) or running)
-        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours))
+        told = constraints_of(trial) if names else {}
+        lacking += [trial.number] if names and not told and state == "finished" else []
+        values = tuple(float(told.get(name, math.nan)) for name in names)
+        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours, values))
     if damaged:
         number, names = damaged[0]
         warn_once(
@@ -81,7 +86,15 @@ def read_history(
             f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
             f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
         )
-    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, (Outcome(sign=sign),))
+    if lacking:
+        warn_once(
+            study,
+            "constraints missing",
+            f"trial {lacking[0]} has no constraint values, {len(lacking)} such in all: its value is data for the "
+            "objective, and it does not count as feasible",
+        )
+    outcomes = (Outcome(sign=sign), *(Outcome(name, "constraint", -1.0) for name in names))
+    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
 
 
 def warn_once(study: Study, topic: str, message: str) -> None:
@@ -110,6 +123,11 @@ def _log_theta(value: Any) -> bool:
     return isinstance(value, list) and 3 <= len(value) <= MOST_PARAMETERS and all(map(_logarithm, value))
 
 
+def _log_thetas(value: Any) -> bool:
+    """One for each constraint."""
+    return isinstance(value, list) and 0 < len(value) <= MOST_PARAMETERS and all(map(_log_theta, value))
+
+
 def _rewards(value: Any) -> bool:
     """{trial number as text: reward}."""
     return isinstance(value, dict) and all(
@@ -126,6 +144,7 @@ KNOWN: dict[str, Check] = {
     "p": _number(1e-9, 1.0),
     "estimator": _word,
     "theta": _log_theta,
+    "constraint_theta": _log_thetas,
     "jitter": _number(0.0, 1e300),
     "fallback": _word,
     "converged": lambda value: isinstance(value, bool),
@@ -151,6 +170,8 @@ def checked_tags(recorded: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> None:
     """Keep with the trial how it was proposed."""
     record = dict(tags)
+    if len(json.dumps(record)) > ATTRIBUTE_LIMIT:
+        record.pop("constraint_theta", None)
     if len(json.dumps(record)) > ATTRIBUTE_LIMIT:
         # Only theta grows with the dimension. Without it the next fit has no warm start, and that is all.
         record.pop("theta", None)
