@@ -21,7 +21,7 @@ from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE, Recipe, auto
 from uhebo.methods.step import Settings
-from uhebo.optuna_.log_space import shared_space
+from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history
 from uhebo.space import SearchSpace
 from uhebo.types import Array
@@ -145,7 +145,7 @@ def test_a_kept_theta_has_the_posterior_of_all_data(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(fitting, "LARGE", 8)
     study = optuna.create_study(sampler=uhebo.UHESampler(method="map", seed=0, n_startup_trials=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=18)
-    space = SearchSpace.of(shared_space(study).distributions)
+    space = space_of_log(study)
     history = read_history(study, space, 4)
     for number in (18, 19, 20, 21):
         fit = Step(history, Settings(seed=0), history.next_slot(number)).fit("map")
@@ -170,7 +170,7 @@ def test_many_points_from_elsewhere_begin_with_the_theta_of_some(
     monkeypatch.setitem(ESTIMATORS, estimator, replace(whole, run=watched))
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=30)
-    space = SearchSpace.of(shared_space(study).distributions)
+    space = space_of_log(study)
     history = read_history(study, space, 4)
     fit = Step(history, Settings(seed=0, exact=exact), history.next_slot(30)).fit(estimator)
     (sample,) = seen

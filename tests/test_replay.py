@@ -25,9 +25,8 @@ from tests.worker_control import FORKS
 from uhebo import METHODS, UHESampler
 from uhebo.estimate import ESTIMATORS
 from uhebo.methods import Settings, Step, pair_bandit
-from uhebo.optuna_.log_space import shared_space
+from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history
-from uhebo.space import SearchSpace
 
 TRIALS, INITIAL, SEED = 40, 5, 11
 OWN_METHODS = tuple(METHODS)
@@ -142,7 +141,7 @@ def check_against_algorithm_1(study: Study, budget: int) -> None:
         assert (first["arm"], first["p"]) == (second["arm"], second["p"])
         assert first["role"] == ("random" if first["arm"] == 0 else "model")
         assert second["role"] == "model"
-    space = SearchSpace.of(shared_space(study).distributions)
+    space = space_of_log(study)
     history = read_history(study, space, INITIAL)
     step = Step(history, Settings(seed=SEED, horizon=budget), history.next_slot(len(records)))
     found = [math.exp(log_weight) for log_weight in pair_bandit(step).log_weights]
@@ -216,7 +215,7 @@ def test_points_of_the_user_take_no_place_in_the_schedule() -> None:
         study.optimize(objective, n_trials=1)
     ours = [trial for trial in study.trials if "fixed_params" not in trial.system_attrs]
     assert [trial.system_attrs[ATTRIBUTE]["t"] for trial in ours] == [0, 0, 0, *range(1, 13)]
-    space = SearchSpace.of(shared_space(study).distributions)
+    space = space_of_log(study)
     assert len(read_history(study, space, INITIAL).data) == 20
 
 
@@ -254,7 +253,7 @@ def test_four_workers_share_a_study(tmp_path: Path, method: str) -> None:
         assert all("arm" in first and "p" in first for first, _ in pairs)
         # A second half that started before its partner had drawn leaves the arm to it.
         assert all(second.get("arm", first["arm"]) == first["arm"] for first, second in pairs)
-        history = read_history(study, SearchSpace.of(shared_space(study).distributions), INITIAL)
+        history = read_history(study, space_of_log(study), INITIAL)
         step = Step(history, Settings(seed=SEED, horizon=TRIALS - INITIAL), history.next_slot(TRIALS))
         weights = [1.0, 1.0]
         gamma = min(1.0, math.sqrt(4 * math.log(2) / ((math.e - 1) * (TRIALS - INITIAL))))

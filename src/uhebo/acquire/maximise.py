@@ -55,10 +55,10 @@ def maximise(surface: Surface, explored: Explored, rng: Rng) -> Array:
         return first_free(points, surface(points), explored)
     ell = surface.posteriors[0].theta.ell
     scattered = uniform_and_corners(space.domain, rng)
-    candidates = space.snap(np.concatenate([scattered, cloud(explored.leaders, ell, space.domain, rng)]))
+    candidates = space.snap(np.concatenate([scattered, cloud(explored.leaders, ell, space, rng)]))
     values = surface(candidates)
     climbers = candidates[_spread_best(candidates, values, ell)]
-    climbed = _improve(surface, space, climbers)
+    climbed = _improve(surface, explored, climbers)
     points = np.concatenate([climbed, candidates])
     return first_free(points, np.concatenate([surface(climbed), values]), explored)
 
@@ -70,7 +70,7 @@ def maximise_sample(posterior: Posterior, explored: Explored, rng: Rng, limits: 
         points = _free(all_points(space), explored)
         points = points[rng.permutation(len(points))[:THOMPSON_CANDIDATES]]
     else:
-        near = cloud(explored.leaders, posterior.theta.ell, space.domain, rng)
+        near = cloud(explored.leaders, posterior.theta.ell, space, rng)
         points = space.snap(np.concatenate([uniform(space.domain, rng)[: THOMPSON_CANDIDATES - len(near)], near]))
     return first_free(points, sampled_within(posterior.sample(points, rng)[0], limits, points, rng), explored)
 
@@ -97,29 +97,34 @@ def _spread_best(points: Array, values: Array, ell: Array) -> NDArray[np.intp]:
     return np.array(chosen, dtype=np.intp)
 
 
-def _improve(surface: Surface, space: SearchSpace, points: Array) -> Array:
-    """Climb in the numeric columns, then move the discrete ones, then climb once more in the continuous ones."""
+def _improve(surface: Surface, explored: Explored, points: Array) -> Array:
+    """Climb in the numeric columns, then move the discrete ones, then climb once more in the continuous ones.
+
+    Numbers on which it depends which others are active do not climb: a step would change the columns that move.
+    """
+    space = explored.space
     values = np.asarray(space.values)
-    numeric = np.asarray(space.domain.categories) == 0
+    numeric = (np.asarray(space.domain.categories) == 0) & ~space.parents
     if numeric.any():
         points = _climb(surface, space, points, numeric)
     if not values.any():
         return points
     points = space.snap(points)
-    points = np.array([_sweep(surface, space, point) for point in points])
-    continuous = values == 0
+    points = np.array([_sweep(surface, explored, point) for point in points])
+    continuous = (values == 0) & numeric
     return space.snap(_climb(surface, space, points, continuous)) if continuous.any() else points
 
 
 def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[np.bool_]) -> Array:
-    """BFGS ascent in the `moving` columns of every point at once.
+    """BFGS ascent in the `moving` columns of every point at once, as far as they are active.
 
     The others stay because their gradient is zero: neither a step nor a BFGS update can then couple to them.
     """
 
     def descent(rows: Array) -> tuple[Array, Array]:
         value, gradient = surface.with_gradient(rows)
-        return -value, np.where(moving, -gradient, 0.0)
+        moved = moving & space.active(rows) if space.conditions else moving
+        return -value, np.where(moved, -gradient, 0.0)
 
     return minimise(
         descent,
@@ -135,13 +140,16 @@ def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[
     ).x
 
 
-def _sweep(surface: Surface, space: SearchSpace, point: Array) -> Array:
+def _sweep(surface: Surface, explored: Explored, point: Array) -> Array:
     """Coordinate search over the discrete columns: each takes its best value in turn, until nothing improves."""
+    space = explored.space
     value = float(surface(point[None])[0])
     for _ in range(SWEEPS):
         before = value
         for column in np.flatnonzero(space.values):
-            neighbours = space.neighbours(point, int(column))
+            if space.conditions and not space.active(point[None])[0, column]:
+                continue
+            neighbours = switched(space, space.neighbours(point, int(column)), point[None], explored.leaders)
             values = surface(neighbours)
             best = int(np.argmax(values))
             if values[best] > value:
@@ -173,6 +181,8 @@ def first_free(points: Array, values: Array, explored: Explored) -> Array:
 
 def all_points(space: SearchSpace) -> Array:
     """Every point of a discrete space, (size, d)."""
+    if space.conditions and space.listed is not None:
+        return space.listed
     grids = np.meshgrid(*(space.grid(column) for column in range(len(space.values))), indexing="ij")
     return np.stack([grid.ravel() for grid in grids], axis=1)
 
@@ -201,15 +211,39 @@ def around(centres: Array, ell: Array, domain: Domain, rng: Rng, *, count: int, 
     return points
 
 
-def cloud(leaders: Array, ell: Array, domain: Domain, rng: Rng) -> Array:
+def cloud(leaders: Array, ell: Array, space: SearchSpace, rng: Rng) -> Array:
     """Points around the leaders, from a hundredth of a lengthscale to a whole one away, some columns unchanged."""
+    domain = space.domain
     if not len(leaders):
         return np.empty((0, domain.dimension))
     points = around(leaders, ell, domain, rng, count=CLOUD, decades=(-2.0, 0.0))
-    points[:, domain.categorical] = domain.uniform(rng, CLOUD)[:, domain.categorical]
+    points[:, domain.categorical] = domain.rows(rng, CLOUD)[:, domain.categorical]
     kept = rng.random(points.shape) < 0.5
     kept[:, domain.numeric] &= domain.dimension > 1
-    return np.where(kept, leaders[np.arange(CLOUD) % len(leaders)], points)
+    centres = leaders[np.arange(CLOUD) % len(leaders)]
+    return switched(space, np.where(kept, centres, points), centres, leaders)
+
+
+def leading(space: SearchSpace, ranked: Array, count: int) -> Array:
+    """The first `count` of the rows, and the first of each branch, that is with other parameters active."""
+    if not space.conditions:
+        return ranked[:count]
+    _, first = np.unique(space.active(ranked), axis=0, return_index=True)
+    return np.asarray(ranked[np.union1d(np.arange(min(count, len(ranked))), first)])
+
+
+def switched(space: SearchSpace, rows: Array, before: Array, leaders: Array) -> Array:
+    """Rows that came from the points `before`: what has become active in them has the best leader's entry, if one has
+    it at all, and what has ceased to be is neutral."""
+    if not space.conditions:
+        return rows
+    held = space.active(leaders) if len(leaders) else np.empty((0, rows.shape[1]), dtype=bool)
+    # Twice: what becomes active may itself be a parent.
+    for _ in range(2):
+        fresh = space.active(rows) & ~space.active(before)
+        for column in np.flatnonzero(fresh.any(axis=0) & held.any(axis=0)):
+            rows[fresh[:, column], column] = leaders[held[:, column].argmax(), column]
+    return space.settled(rows)
 
 
 def line_points(space: SearchSpace, centre: Array, rng: Rng) -> Array:

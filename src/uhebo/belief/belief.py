@@ -196,6 +196,12 @@ class Belief:
         points = [params] if isinstance(params, Mapping) else list(params)
         if not all(isinstance(point, Mapping) for point in points):
             raise InvalidInputError(f"params is {params!r}; expected {{name: value}}, or a list of such points")
+        known = {*self.space.distributions, *self.space.others}
+        unknown = sorted({str(name) for point in points for name in point} - known)
+        if unknown:
+            raise InvalidInputError(
+                f"there is no parameter {unknown[0]!r}; the parameters are {', '.join(sorted(known))}"
+            )
         return self.space.encode_many(points), single
 
 

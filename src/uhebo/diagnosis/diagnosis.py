@@ -37,8 +37,8 @@ class Diagnosis:
     next_action: str
     names: tuple[str, ...]
     """Parameters in the model."""
-    conditional: tuple[str, ...]
-    """Parameters that only some trials have, which are not in the model."""
+    conditional: dict[str, str]
+    """Parameters that only some trials have, and where: in the words of a rule."""
     model: str
     """Whose model was judged, in words."""
     trials: Trials
@@ -95,8 +95,9 @@ def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: 
     history = model.history
     trials = count_trials(study, len(history.finished))
     search = review_search(study, history)
-    about: dict[str, Any] = {"names": history.space.names, "conditional": model.conditional, "model": say_model(model)}
-    finding = no_model(trials, model.conditional, len(history.space.names))
+    conditional = {name: rule.text for name, rule in history.space.conditions.items()}
+    about: dict[str, Any] = {"names": history.space.names, "conditional": conditional, "model": say_model(model)}
+    finding = no_model(trials, len(history.space.names))
     if finding is None and not history.data.y.any():
         finding = constant(trials, float(history.outcomes[0].sign * history.data.location))
     if finding is not None:

@@ -73,6 +73,7 @@ def index_draws(belief: Belief, rng: Rng) -> tuple[Array, Array] | None:
         paths = sample_paths(posterior, rng, PATHS)
 
         def told(rows: Array, paths: Paths = paths, posterior: Posterior = posterior) -> Array:
+            rows = belief.space.settled(rows)  # a parameter has no effect where it is not active
             functions = np.vstack([paths(rows), posterior.mean(rows)])
             return objective.units.told(functions) / objective.units.scale
 

@@ -87,7 +87,9 @@ def split_in_two(belief: Belief, rng: Rng) -> Regions | None:
     fit = partial(map_estimate, kernel=belief.model.kernel, prior=prior, rng=rng)
     whole = fit(data, warm=belief.theta)
     least = max(6, data.dimension + 3)
-    columns = [int(j) for j in np.argsort(whole.theta.ell, kind="stable") if j in data.domain.numeric]
+    # A conditional parameter has no value in other branches at which they could be cut.
+    numeric = [j for j in data.domain.numeric if belief.names[j] not in belief.space.conditions]
+    columns = [int(j) for j in np.argsort(whole.theta.ell, kind="stable") if j in numeric]
     tried: list[tuple[float, int, float, list[Fit]]] = []
     for column in columns[:REGION_COLUMNS]:
         for cut, below in _cuts(data.X[:, column], least):

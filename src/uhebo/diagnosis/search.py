@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from uhebo.belief import History, Trial
 from uhebo.optuna_.trial_log import infinite_values
-from uhebo.space import SearchSpace
+from uhebo.space import ABSENT, SearchSpace
 from uhebo.types import Array
 
 Side = Literal["lower", "upper"]
@@ -129,11 +129,14 @@ def _repeats(trials: Iterable[Trial], suggested: set[int]) -> tuple[int, ...]:
 def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Side]]]:
     """For each row the parameters at a bound, and which; only where a bound is one of many values."""
     result: list[list[tuple[str, Side]]] = [[] for _ in rows]
+    active = space.active(np.array(rows).reshape(len(rows), len(space.names)))
     for j in space.domain.numeric:
         if 0 < space.values[j] <= FEW_VALUES:
             continue
         first, last = space.ends(int(j))
-        for pairs, row in zip(result, rows, strict=True):
+        for pairs, row, on in zip(result, rows, active[:, j], strict=True):
+            if not on or row[j] == ABSENT:
+                continue
             if row[j] <= first + AT_BOUND:
                 pairs.append((space.names[j], "lower"))
             elif row[j] >= last - AT_BOUND:

@@ -60,7 +60,8 @@ def _trials(diagnosis: Diagnosis) -> Section:
     trials = diagnosis.trials
     sentence = f"{diagnosis.model} It was fitted to {count(trials.usable, 'trial')} of {trials.total}."
     if diagnosis.conditional:
-        sentence += f" Parameters that only some trials have are not in the model: {', '.join(diagnosis.conditional)}."
+        branches = "; ".join(f"{name} where {condition}" for name, condition in diagnosis.conditional.items())
+        sentence += f" Some parameters are there in some trials only: {branches}."
     rows = (
         ("finished", str(trials.finished)),
         ("failed or stopped early", str(trials.failed)),

@@ -55,16 +55,15 @@ def doubtful(kind: Kind, bad: bool, rest: str, reasons: tuple[str, ...], next_ac
     return Finding(kind, verdict, opening + rest, reasons, next_action)
 
 
-def no_model(trials: Trials, conditional: tuple[str, ...], dimension: int) -> Finding | None:
+def no_model(trials: Trials, dimension: int) -> Finding | None:
     """A finding where no surrogate can be fitted at all, else None."""
     if trials.usable and not dimension:
-        names = f" ({', '.join(conditional)} occur in some trials only)" if conditional else ""
         return Finding(
             "no-parameters",
             "do not trust",
-            f"There is nothing to trust: no parameter varies in every finished trial, so there is no {SURROGATE[4:]}.",
-            (f"{count(trials.usable, 'trial')} finished, and they share no parameter that can vary{names}.",),
-            "Give every trial the same parameters, at least one with more than one possible value.",
+            f"There is nothing to trust: no parameter varies, so there is no {SURROGATE[4:]}.",
+            (f"{count(trials.usable, 'trial')} finished, and they have no parameter that can vary.",),
+            "Give the trials a parameter with more than one possible value.",
         )
     need = max(5, dimension + 2)  # fewer finished trials say nothing about a surrogate
     if trials.usable >= need:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +26,8 @@ class Domain:
     """One entry per column: 0 for a numeric column in [0, 1], k for a categorical one with codes 0 .. k-1."""
 
     categories: tuple[int, ...]
+    draw: Callable[[Rng, int], Array] | None = field(default=None, compare=False, repr=False)
+    """How uniform points are drawn where not every row is a point of the space; None where every one is."""
 
     def __post_init__(self) -> None:
         if any(count < 0 for count in self.categories):
@@ -51,6 +54,10 @@ class Domain:
 
     def uniform(self, rng: Rng, count: int) -> Array:
         """`count` i.i.d. uniform points, shape (count, d)."""
+        return self.rows(rng, count) if self.draw is None else self.draw(rng, count)
+
+    def rows(self, rng: Rng, count: int) -> Array:
+        """`count` i.i.d. uniform rows, points of the space or not."""
         points = rng.random((count, self.dimension))
         for column in self.categorical:
             points[:, column] = np.floor(points[:, column] * self.categories[column])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from uhebo.acquire.functions import AGAINST_THE_BEST, Surface, surface
 from uhebo.acquire.limits import Limits, feasibility_surface, log_chance, weights
-from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Explored, leading, maximise, maximise_sample, random_point
 from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
@@ -240,7 +240,7 @@ class Step:
         worth = data.y
         if self.limits and len(data):
             worth = np.where(self.feasible, worth, -np.inf) if self.feasible.any() else log_chance(self.limits, data.X)
-        return self._explored(data.X[np.argsort(-worth, kind="stable")[:LEADERS]])
+        return self._explored(leading(self.history.space, data.X[np.argsort(-worth, kind="stable")], LEADERS))
 
     def _explored(self, leaders: Array | None = None) -> Explored:
         # Failed trials too: a deterministic objective would fail there again.

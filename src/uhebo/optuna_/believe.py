@@ -14,9 +14,8 @@ from uhebo.belief import Belief, History
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Step
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.log_space import shared_space
+from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE, UHESampler
-from uhebo.space import SearchSpace
 
 DEFAULT = "auto"
 
@@ -26,8 +25,6 @@ class StudyModel:
     """The model that speaks for a study, before it is fitted."""
 
     history: History
-    conditional: tuple[str, ...]
-    """Parameters that only some trials have, which are not in the model."""
     step: Step
     """The step at which the next trial would be suggested."""
     method: str
@@ -48,8 +45,7 @@ class StudyModel:
 def model_of(study: Study) -> StudyModel:
     """The model behind the suggestions of a study."""
     sampler, borrowed = _sampler_of(study)
-    shared = shared_space(study)
-    space = SearchSpace.of(shared.distributions)
+    space = space_of_log(study)
     number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
     step = sampler.step(study, number, space)
     if study.metric_names:
@@ -57,7 +53,7 @@ def model_of(study: Study) -> StudyModel:
         named = (replace(objective, name=study.metric_names[0]), *others)
         step = replace(step, history=replace(step.history, outcomes=named))
     method = sampler.method if isinstance(sampler.method, str) else getattr(sampler.method, "__name__", "your own")
-    return StudyModel(step.history, shared.conditional, step, method, borrowed)
+    return StudyModel(step.history, step, method, borrowed)
 
 
 def believe(study: Study) -> Belief:

@@ -1,21 +1,16 @@
 """The search space that a study's log has shown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
+from uhebo.space import SearchSpace
+from uhebo.space.infer import Record, infer_conditions
 
-
-@dataclass(frozen=True)
-class SharedSpace:
-    """Parameters that every finished trial has, and those that only some have."""
-
-    distributions: dict[str, BaseDistribution]
-    conditional: tuple[str, ...]
+ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 
 def refuse_several_objectives(study: Study) -> None:
@@ -26,18 +21,26 @@ def refuse_several_objectives(study: Study) -> None:
         )
 
 
-def shared_space(study: Study, trials: Sequence[FrozenTrial] | None = None) -> SharedSpace:
-    """The space all finished trials share, each parameter with its latest distribution: ranges may have changed.
+def space_of_log(study: Study, trials: Sequence[FrozenTrial] | None = None) -> SearchSpace:
+    """All parameters that trials had, each with its latest distribution (ranges may have changed), and the conditions
+    under which trials have them; empty while no trial has finished.
 
-    `trials` are all of the study's, if they have been read already.
+    `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
+    is; what it lacks, it may not have come to.
     """
     refuse_several_objectives(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not finished:
-        return SharedSpace({}, ())
-    every: set[str] = set().union(*(trial.distributions for trial in finished))
-    shared = every.intersection(*(trial.distributions for trial in finished))
-    latest = max(finished, key=lambda trial: trial.number).distributions
-    varying = {name: latest[name] for name in sorted(shared) if not latest[name].single()}
-    return SharedSpace(varying, tuple(sorted(every - shared)))
+        return SearchSpace.of({})
+    latest: dict[str, BaseDistribution] = {}
+    ended = [trial for trial in trials if trial.state in ENDED]
+    # A finished trial's word on a range counts more than a failed one's.
+    for trial in sorted(ended, key=lambda trial: (trial.state == TrialState.COMPLETE, trial.number)):
+        latest.update(trial.distributions)
+    varying = {name: latest[name] for name in sorted(latest) if not latest[name].single()}
+    conditions = {}
+    if any(len(trial.distributions) != len(latest) for trial in finished):
+        records = [Record(trial.params, trial.state == TrialState.COMPLETE) for trial in ended]
+        conditions = infer_conditions(records, varying)
+    return SearchSpace.of(varying, conditions, others=latest.keys() - varying.keys())

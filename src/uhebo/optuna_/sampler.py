@@ -140,17 +140,10 @@ class UHESampler(BaseSampler):
             constraints.store(study, trial, self._constraints_func(trial))
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Parameters that every finished trial has, each with its latest distribution (ranges may have changed)."""
+        """Every parameter that trials had, each with its latest distribution (ranges may have changed)."""
         trials = study.get_trials(deepcopy=False)
-        _begun.suggestion = (study, trial.number, trials)
-        space = log_space.shared_space(study, trials)
-        if space.conditional:
-            warn_once(
-                study,
-                "conditional",
-                f"parameters {list(space.conditional)} are not in every trial: they are sampled at random, "
-                f"the model covers {list(space.distributions) or 'nothing'}",
-            )
+        space = log_space.space_of_log(study, trials)
+        _begun.suggestion = (study, trial.number, trials, space)
         return space.distributions
 
     def sample_relative(
@@ -162,12 +155,17 @@ class UHESampler(BaseSampler):
             if "fixed_params" not in trial.system_attrs:
                 write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
-        space = SearchSpace.of(search_space)
+        trials, space = _read_already(study, trial)
+        if space is None:
+            space = log_space.space_of_log(study, trials)
+        if space.distributions.keys() != search_space.keys():
+            # Somebody else's space, such as what a `PartialFixedSampler` leaves open.
+            space = space.restricted(search_space)
         if not space.names:
             return space.decode([])
-        if set(space.names) <= set(trial.system_attrs.get("fixed_params", {})):
+        if space.contains(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
-        step = self.step(study, trial.number, space, _read_already(study, trial))
+        step = self.step(study, trial.number, space, trials)
         if step.slot.initial and not (self.settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
@@ -252,7 +250,7 @@ class UHESampler(BaseSampler):
         return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
 
 
-def _read_already(study: Study, trial: FrozenTrial) -> list[FrozenTrial] | None:
-    """The log from which this trial's space was inferred, just now and in this thread; None if it was not."""
-    begun, number, trials = _begun.__dict__.pop("suggestion", (None, None, None))
-    return trials if begun is study and number == trial.number else None
+def _read_already(study: Study, trial: FrozenTrial) -> tuple[list[FrozenTrial] | None, SearchSpace | None]:
+    """The log from which this trial's space was inferred, just now and in this thread, and the space; None if not."""
+    begun, number, trials, space = _begun.__dict__.pop("suggestion", (None, None, None, None))
+    return (trials, space) if begun is study and number == trial.number else (None, None)

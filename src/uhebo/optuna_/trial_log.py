@@ -56,13 +56,15 @@ def read_history(
 ) -> History:
     """All trials but number `leave_out`, as the strategies see them; `trials` if they have been read already.
 
-    A trial whose parameters are not all in the space (its range was changed since, or it has other parameters) keeps
-    its place in the schedule and is no data. Points that the user enqueued or added are data and nothing else. Tags
-    that are not what their name says (a study is open to others) are dropped, and that is said once.
+    A trial with a value outside the space (its range was changed since) keeps its place in the schedule and is no
+    data; one that ended without a parameter that its branch has is data. Points that the user enqueued or added are
+    data and nothing else. Tags that are not what their name says (a study is open to others) are dropped, and that is
+    said once.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
-    encoded, inside = space.encode_inside([trial.params for trial in trials])
+    ended = [trial.state == TrialState.COMPLETE for trial in trials]
+    encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)
     rows = iter(encoded)
     sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
     names = agreed_names(trials)

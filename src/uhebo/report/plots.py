@@ -133,7 +133,9 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
     columns = [(values - low) / span if span > 0 else np.full(len(values), 0.5)]
     ticks = [[(i / 4, f"{low + span * i / 4:.3g}") for i in range(5)] if span > 0 else [(0.5, f"{low:.3g}")]]
     for axis in (view.axes[name] for name in names):
-        columns.append(np.array([axis.unit(p) for p in axis.positions([t.params[axis.name] for t in trials])]))
+        there = [axis.name in t.params for t in trials]
+        positions = iter(axis.positions([t.params[axis.name] for t in trials if axis.name in t.params]))
+        columns.append(np.array([axis.unit(next(positions)) if has else np.nan for has in there]))
         ticks.append([(axis.unit(place), text) for place, text in zip(*axis.ticks(12, 12), strict=True)])
     table = np.round(np.column_stack(columns), 4)
     rank = (values if view.maximise else -values).argsort(kind="stable").argsort()
@@ -144,7 +146,8 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
         share = (group / (GROUPS - 1)) ** 3
         style = {"color": blended(colours, share)[0], "width": 1.0 + 1.2 * share}
         x: list[int | None] = [*range(table.shape[1]), None] * len(rows)
-        y: list[float | None] = [v for row in rows.tolist() for v in (*row, None)]
+        # A parameter that a trial has not is passed over.
+        y: list[float | None] = [None if v is None or v != v else v for row in rows.tolist() for v in (*row, None)]
         if len(rows):
             traces.append(theme.trace(x, y, mode="lines", line=style, opacity=0.4 + 0.5 * share))
     bar = {"tickvals": [0, 1], "ticktext": ["worst", "best"], "thickness": 12, "outlinewidth": 0, "len": 0.9}

@@ -12,6 +12,7 @@ import numpy as np
 from optuna.trial import FrozenTrial
 from scipy.special import ndtri
 
+from uhebo.acquire.maximise import switched
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
@@ -60,16 +61,22 @@ def importance(view: StudyView) -> Iterator[Picture]:
 
 
 def slices(view: StudyView) -> Iterator[Picture]:
-    """One picture per parameter: median and 95 % band through the best point, and the trials, projected."""
-    belief, best = view.diagnosis.belief, view.best
-    if belief is None or best is None or not view.space.contains(best.params):
+    """One picture per parameter: median and 95 % band through the best point that has it, and the trials, projected."""
+    belief = view.diagnosis.belief
+    if belief is None:
         return
-    origin = view.space.encode(best.params)
+    leaders = np.array([view.rows[trial.number] for trial in view.leaders])
     for rank, name in enumerate(view.ranked[:MOST_SLICES], 1):
         axis, column = view.axes[name], view.space.names.index(name)
         along = entries(view.space, name, CURVE)
+        best = view.best_with(name)
+        if best is None:
+            continue
+        origin = view.rows[best.number]
         rows = np.tile(origin, (len(along), 1))
         rows[:, column] = along
+        # Where another value leads into another branch, that branch is shown at its own best.
+        rows = switched(view.space, rows, origin[None], leaders)
         decoded = [view.space.decode(row) for row in rows]
         low, middle, high = belief.quantiles(decoded, BAND)
         x = axis.positions([point[name] for point in decoded])
@@ -79,10 +86,11 @@ def slices(view: StudyView) -> Iterator[Picture]:
             [*_projected(view, axis, column, origin, belief.theta.ell), *_curve(axis, x, low, middle, high), star],
             height=330, xaxis=axis.layout(), yaxis_title=in_figure(view.target), showlegend=False,
         )  # fmt: skip
+        where = f", where {shown(view.space.conditions[name].text)}," if name in view.space.conditions else ""
         sentence = (
-            f"Surrogate along {shown(name)} with every other parameter at its best value: what it expects goes from "
-            f"{shown(float(np.min(middle)))} to {shown(float(np.max(middle)))}, in a band that holds 95 % of what it "
-            "takes for possible. Trials far from this slice are faint."
+            f"Surrogate along {shown(name)}{where} with every other parameter at its best value: what it expects goes "
+            f"from {shown(float(np.min(middle)))} to {shown(float(np.max(middle)))}, in a band that holds 95 % of what "
+            "it takes for possible. Trials far from this slice are faint."
         )
         yield Picture(f"slice_{rank}", f"Slice along {shown(name)}", sentence, figure, wide=False)
 
@@ -103,8 +111,8 @@ def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high:
 
 def _projected(view: StudyView, axis: ParameterAxis, column: int, origin: Array, ell: Array) -> Any:
     """Trials at their own value of one parameter, the fainter the farther they are from the slice in the others."""
-    trials = thinned(view.modelled, MOST_MARKS)
-    rows = view.space.encode_many([trial.params for trial in trials])
+    trials = thinned([trial for trial in view.modelled if axis.name in trial.params], MOST_MARKS)
+    rows = np.array([view.rows[trial.number] for trial in trials])
     rows[:, column] = origin[column]
     distance = squared_distance(rows, origin[None], ell, view.space.domain)
     opacity = np.round(0.2 + 0.8 * np.exp(-0.5 * distance[:, 0]), 2).tolist()
@@ -122,19 +130,25 @@ def _spread_out(axis: ParameterAxis, trials: list[FrozenTrial]) -> list[float]:
 
 def contour(view: StudyView) -> Iterator[Picture]:
     """Mean and standard deviation over the two parameters that matter most, the others at their best values."""
-    names, belief, best = view.ranked[:2], view.diagnosis.belief, view.best
-    if belief is None or best is None or len(names) < 2 or not view.space.contains(best.params):
+    belief = view.diagnosis.belief
+    if belief is None or not view.leaders:
+        return
+    best = view.leaders[0]
+    # None that is not active there, and no parent: on its other values parameters of the map may not be active.
+    read = {name for rule in view.space.conditions.values() for name in rule.names}
+    names = [name for name in view.ranked if name in best.params and name not in read][:2]
+    if len(names) < 2:
         return
     across, up = (view.axes[name] for name in names)
     wide, high = (entries(view.space, name, SURFACE) for name in names)
-    rows = np.tile(view.space.encode(best.params), (len(wide) * len(high), 1))
+    rows = np.tile(view.rows[best.number], (len(wide) * len(high), 1))
     rows[:, view.space.names.index(names[0])] = np.tile(wide, len(high))
     rows[:, view.space.names.index(names[1])] = np.repeat(high, len(wide))
     points = [view.space.decode(row) for row in rows]
     mean, deviation = (z.reshape(len(high), len(wide)) for z in belief.predict(points))
     x = across.positions([p[names[0]] for p in points[: len(wide)]])
     y = up.positions([p[names[1]] for p in points[:: len(wide)]])
-    trials = thinned(view.modelled, MOST_MARKS)
+    trials = thinned([trial for trial in view.modelled if trial.params.keys() >= set(names)], MOST_MARKS)
     tried = [_spread_out(axis, trials) for axis in (across, up)]
     at = [axis.positions([best.params[axis.name]]) for axis in (across, up)]
     figure = theme.panels(["Mean of the surrogate", "Its standard deviation"], 0.13, 820)

@@ -12,7 +12,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.diagnosis import Diagnosis, diagnose
-from uhebo.optuna_.log_space import refuse_several_objectives, shared_space
+from uhebo.optuna_.log_space import refuse_several_objectives, space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
 from uhebo.report.text import in_figure
@@ -151,17 +151,37 @@ class StudyView:
 
     @cached_property
     def space(self) -> SearchSpace:
-        return SearchSpace.of(shared_space(self.study).distributions)
+        return space_of_log(self.study)
 
     @cached_property
     def axes(self) -> dict[str, ParameterAxis]:
         return {name: ParameterAxis(name, distribution) for name, distribution in self.space.distributions.items()}
 
     @cached_property
+    def _encoded(self) -> tuple[Array, Any]:
+        return self.space.encode_log([t.params for t in self.finished], ended=[True] * len(self.finished))
+
+    @cached_property
     def modelled(self) -> list[FrozenTrial]:
         """Finished trials that lie in the space, as the surrogate and the slices need them."""
-        inside = self.space.contains_many([trial.params for trial in self.finished])
-        return [trial for trial, use in zip(self.finished, inside, strict=True) if use]
+        return [trial for trial, use in zip(self.finished, self._encoded[1], strict=True) if use]
+
+    @cached_property
+    def rows(self) -> dict[int, Array]:
+        """Rows of those trials, by their numbers."""
+        return dict(zip((trial.number for trial in self.modelled), self._encoded[0], strict=True))
+
+    @cached_property
+    def leaders(self) -> list[FrozenTrial]:
+        """Those of them that lack no parameter of their branch, the best first."""
+        whole = self.space.contains_many([trial.params for trial in self.modelled])
+        trials = [(trial, trial.value) for trial, use in zip(self.modelled, whole, strict=True) if use]
+        sign = -1.0 if self.maximise else 1.0
+        return [trial for trial, _ in sorted(trials, key=lambda item: sign * (item[1] or 0.0))]
+
+    def best_with(self, name: str) -> FrozenTrial | None:
+        """The best trial that has a parameter: of all, or of the branch that has it."""
+        return next((trial for trial in self.leaders if name in trial.params), None)
 
     @property
     def ranked(self) -> tuple[str, ...]:

@@ -1,6 +1,18 @@
-"""Search spaces: Optuna's distributions under short names, and their map to the unit cube and back."""
+"""Search spaces: Optuna's distributions under short names, conditions, rules, and the map to the unit cube and back."""
 
-from uhebo.space.declare import Categorical, Float, Int, as_distributions, storable
-from uhebo.space.search_space import ALL_NEIGHBOURS, SearchSpace
+from uhebo.space.declare import Categorical, Float, Int, When, as_distributions, storable
+from uhebo.space.rules import Rule
+from uhebo.space.search_space import ABSENT, ALL_NEIGHBOURS, SearchSpace
 
-__all__ = ["ALL_NEIGHBOURS", "Categorical", "Float", "Int", "SearchSpace", "as_distributions", "storable"]
+__all__ = [
+    "ABSENT",
+    "ALL_NEIGHBOURS",
+    "Categorical",
+    "Float",
+    "Int",
+    "Rule",
+    "SearchSpace",
+    "When",
+    "as_distributions",
+    "storable",
+]

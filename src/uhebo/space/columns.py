@@ -70,6 +70,13 @@ class Continuous:
             return min(max(x * x, self.low), self.high)  # the product may be inf, where exp(x) would raise
         return min(max(x, scale * self.low), scale * self.high) / scale
 
+    def numbers(self, units: Array) -> Array:
+        """`decode` of many entries, to the last bit: a rule must hold for the very values that are proposed."""
+        by_log, scale, start, width = self.line
+        if by_log:  # NumPy's exp may differ from Python's in the last bit
+            return np.array([self.decode(unit) for unit in units.tolist()])
+        return np.clip(start + units * width, scale * self.low, scale * self.high) / scale
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -117,6 +124,15 @@ class Grid:
             return low + index * step
         return grid_value(low, high, step, index)
 
+    def numbers(self, units: Array) -> Array:
+        """`decode` of many entries."""
+        index = self.index(units)
+        if isinstance(self.distribution, IntDistribution):
+            return self.distribution.low + index * self.distribution.step
+        few, where = np.unique(index, return_inverse=True)
+        values = [self.decode(unit) for unit in self.place(few).tolist()]
+        return np.array(values, dtype=np.float64)[where.reshape(index.shape)]
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -149,6 +165,10 @@ class Choices:
 
     def decode(self, unit: float) -> Any:
         return self.choices[int(self.index(np.array(unit)))]
+
+    def numbers(self, units: Array) -> Array:
+        """Choices that are numbers, of many entries."""
+        return np.array(self.choices, dtype=np.float64)[self.index(units).astype(np.intp)]
 
 
 Column = Continuous | Grid | Choices

@@ -1,7 +1,8 @@
 """Parameters declared: Optuna's distributions under short names, with errors that say what to do."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,7 @@ from optuna.storages import InMemoryStorage
 from uhebo.checks import integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.columns import is_too_fine, key
+from uhebo.space.rules import Rule
 
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
 
@@ -41,13 +43,48 @@ def Categorical(choices: Sequence[Any]) -> CategoricalDistribution:
     return CategoricalDistribution(_checked_choices([plain(choice) for choice in choices]))
 
 
+@dataclass(frozen=True)
+class When:
+    """A parameter that is there only where a condition holds: `When("model == 'svm'", Float(1e-3, 1e3, log=True))`.
+
+    The condition is a sentence about other parameters, in the language of rules; the parameter is written as any other.
+    """
+
+    condition: str | Callable[..., Any] | Rule
+    parameter: Any
+
+
+def parameters_and_conditions(
+    space: Mapping[str, Any],
+) -> tuple[dict[str, BaseDistribution], dict[str, str | Callable[..., Any] | Rule]]:
+    """The space without its conditions, checked, and the conditions by the names of the parameters."""
+    check_mapping(space)
+    conditions = {name: given.condition for name, given in space.items() if isinstance(given, When)}
+    plain = {name: given.parameter if isinstance(given, When) else given for name, given in space.items()}
+    return as_distributions(plain), conditions
+
+
+def described(distribution: BaseDistribution) -> str:
+    """The values of a distribution, in words."""
+    if isinstance(distribution, CategoricalDistribution):
+        return f"one of {', '.join(map(repr, distribution.choices))}"
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))  # Optuna has no other kind
+    kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
+    steps = f" in steps of {distribution.step}" if distribution.step not in (None, 1) else ""
+    return f"{kind} from {distribution.low} to {distribution.high}{steps}"
+
+
+def check_mapping(space: object) -> None:
+    if not isinstance(space, Mapping):
+        raise InvalidInputError(f"the space is {space!r}, expected a dict such as {{'x': (0.0, 1.0)}}")
+
+
 def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """The space with its shorthands written out, every entry checked and, where it is refused, named.
 
     (low, high) is an Int if both are integers, else a Float; a list is a Categorical; a distribution stays as it is.
     """
-    if not isinstance(space, Mapping):
-        raise InvalidInputError(f"the space is {space!r}, expected a dict such as {{'x': (0.0, 1.0)}}")
+    check_mapping(space)
     return {name: _as_distribution(name, given) for name, given in space.items()}
 
 

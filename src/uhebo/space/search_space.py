@@ -1,7 +1,14 @@
-"""A whole search space as rows of the unit cube: encode, decode, snap, neighbours."""
+"""A whole search space as rows of the unit cube: encode, decode, snap, neighbours, and which parameters are active.
+
+A parameter with a condition is active in some rows only: `C` where `model == 'svm'`. Where it is not, its column has a
+fixed neutral entry (the middle of a range, the first choice). So within a branch it makes no distance, branches differ
+by the parameter that parts them and are alike in what they share, and the kernel is an ordinary one, positive definite.
+(No distance at all between a branch that has a column and one that has not would not be: a triangle could have sides
+0, 0 and 1. The arc kernel of Swersky et al. 2013 keeps such a distance constant, at the cost of two columns for one.)
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,14 +19,23 @@ from optuna.distributions import BaseDistribution
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Domain
+from uhebo.space.branches import activity, in_turn
 from uhebo.space.columns import Choices, Column, Continuous, column_of
-from uhebo.space.declare import as_distributions
-from uhebo.types import Array
+from uhebo.space.declare import described, parameters_and_conditions
+from uhebo.space.evaluate import Mask, Scope
+from uhebo.space.rules import Rule, check_kinds, parse_rule
+from uhebo.types import Array, Rng
 
 ALL_NEIGHBOURS = 32
 """Values of an ordered column up to which all others are neighbours; beyond, those 1, 2, 4, … steps away."""
 MOST_LISTED = 1_000_000
 """Values of a column that may be listed; an integer range may have 2^53."""
+MOST_POINTS = 100_000
+"""Points of a discrete space that may be listed."""
+ABSENT = -1.0
+"""Entry where an active parameter is missing: a whole range below the others, and no category's code. Its value is not
+known, so the model must be free to take the trial for unlike those that have one: at a middle entry, the value of an
+evaluation that returned early would stand in the way of good points near by."""
 MISSING = object()
 
 
@@ -30,13 +46,35 @@ class SearchSpace:
     distributions: dict[str, BaseDistribution]
     constants: dict[str, Any]
     columns: dict[str, Column] = field(repr=False)
+    conditions: dict[str, Rule] = field(default_factory=dict)
+    """When a parameter is active, in an order in which each reads only parameters whose activity is known."""
+    others: frozenset[str] = frozenset()
+    """Names of parameters that are known and play no part."""
 
     @classmethod
-    def of(cls, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
-        """The space of these distributions, after the checks of `as_distributions`."""
-        checked = as_distributions(distributions)
+    def of(
+        cls,
+        space: Mapping[str, Any],
+        conditions: Mapping[str, str | Callable[..., Any] | Rule] | None = None,
+        others: Iterable[str] = (),
+    ) -> "SearchSpace":
+        """The space of these parameters, after the checks of `as_distributions`."""
+        checked, declared = parameters_and_conditions(space)
         constants = {name: column_of(d).decode(0.0) for name, d in checked.items() if d.single()}
-        return cls(checked, constants, {name: column_of(d) for name, d in checked.items() if not d.single()})
+        columns = {name: column_of(d) for name, d in checked.items() if not d.single()}
+        rules = {name: parse_rule(given, tuple(checked)) for name, given in {**declared, **(conditions or {})}.items()}
+        for rule in rules.values():
+            check_kinds(rule, columns, constants)
+        return cls(checked, constants, columns, in_turn(rules), frozenset(others))
+
+    def restricted(self, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
+        """The space of these parameters alone, with the conditions that can be told from them."""
+        conditions = {
+            name: rule
+            for name, rule in self.conditions.items()
+            if name in distributions and set(rule.names) <= distributions.keys()
+        }
+        return SearchSpace.of(distributions, conditions, self.others | (self.distributions.keys() - distributions))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +82,12 @@ class SearchSpace:
 
     @cached_property
     def domain(self) -> Domain:
-        return Domain(tuple(c.count if isinstance(c, Choices) else 0 for c in self.columns.values()))
+        categories = tuple(c.count if isinstance(c, Choices) else 0 for c in self.columns.values())
+        return Domain(categories, self._draw if self.conditions else None)
+
+    def _draw(self, rng: Rng, count: int) -> Array:
+        """Uniform points: parents by themselves, and what their values make active. Numbers stay between cells."""
+        return self.settled(Domain(self.domain.categories).uniform(rng, count))
 
     @cached_property
     def values(self) -> tuple[int, ...]:
@@ -54,56 +97,89 @@ class SearchSpace:
     @cached_property
     def size(self) -> float:
         """Number of distinct points, an exact integer, or infinity where a column is continuous."""
-        return math.prod(self.values) if all(self.values) else math.inf
+        if not all(self.values):
+            return math.inf
+        every = math.prod(self.values)
+        listed = self.listed if self.conditions else None
+        return every if listed is None else len(listed)
 
     def encode(self, params: Mapping[str, Any]) -> Array:
         """The row (d,) of one point."""
         return np.asarray(self.encode_many([params])[0])
 
     def encode_many(self, params: Sequence[Mapping[str, Any]]) -> Array:
-        """The rows (n, d) of many points; a value that is missing or not of the space is an error that names it."""
-        rows = self._encoded(params)
-        for column, i in np.argwhere(np.isnan(rows.T)):
+        """The rows (n, d) of many points; a value that is missing or not of the space is an error that names it.
+
+        Parameters that are not active may be left out.
+        """
+        rows, faulty = self._encoded(params)
+        for column, i in np.argwhere(faulty.T):
             name = self.names[column]
             found = f"is {params[i][name]!r}" if name in params[i] else "is missing"
+            which = f" in point {i}" if len(params) > 1 else ""
             raise InvalidInputError(
-                f"parameter {name!r} {found} in point {i}, expected a value of {self.distributions[name]}; "
-                "correct it, or leave the point out (SearchSpace.contains tells)"
+                f"parameter {name!r} {found}{which}, expected {described(self.distributions[name])}; correct it, or "
+                "leave the point out"
             )
         return rows
 
-    def _encoded(self, params: Sequence[Mapping[str, Any]]) -> Array:
-        """The rows of many points, NaN where a value is missing or not of the space."""
+    def _encoded(self, params: Sequence[Mapping[str, Any]]) -> tuple[Array, Mask]:
+        """The rows of many points, and where an active value is missing or not of the space: neutral there."""
         rows = np.empty((len(params), len(self.columns)))
         for j, (name, column) in enumerate(self.columns.items()):
             rows[:, j] = column.encode([point.get(name, MISSING) for point in params])
-        return rows
+        faulty = np.isnan(rows)
+        if not self.conditions:
+            return rows, faulty
+        rows = np.where(faulty, self.neutral, rows)
+        known = {name: ~faulty[:, j] for j, name in enumerate(self.names) if faulty[:, j].any()}
+        active = self._active(rows, known)
+        return np.where(active, rows, self.neutral), faulty & active
 
     def contains(self, params: Mapping[str, Any]) -> bool:
-        """Whether every parameter of the space is there with a value of the space; others are not looked at."""
+        """Whether every active parameter of the space is there with a value of the space; others are not looked at."""
         return bool(self.contains_many([params])[0])
 
     def contains_many(self, params: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
         """`contains` for many points, shape (n,)."""
-        return self.encode_inside(params)[1]
+        faulty, wrong = self._encoded(params)[1], self._wrong_constants(params)
+        return np.asarray(~faulty.any(axis=1) & ~wrong)
 
-    def encode_inside(self, params: Sequence[Mapping[str, Any]]) -> tuple[Array, NDArray[np.bool_]]:
-        """The rows of the points that the space contains, and which of all these are, shape (n,)."""
-        rows = self._encoded(params)
-        inside = np.asarray(~np.isnan(rows).any(axis=1))
+    def encode_log(self, params: Sequence[Mapping[str, Any]], *, ended: Sequence[bool]) -> tuple[Array, Mask]:
+        """The rows of the points that can be used, and which of all these are, shape (n,).
+
+        A point with a value outside the space cannot. One that lacks a parameter can if it has ended (its evaluation
+        returned early, or the parameter came later): the missing entry is `ABSENT`, away from all others.
+        """
+        rows, faulty = self._encoded(params)
+        given = np.array([[name in point for name in self.names] for point in params], dtype=bool).reshape(faulty.shape)
+        usable = ~(faulty & given).any(axis=1) & ~self._wrong_constants(params)
+        early = (faulty & ~given).any(axis=1)
+        usable &= ~early | (np.asarray(ended, dtype=bool) & given.any(axis=1))
+        return np.where(faulty, ABSENT, rows)[usable], usable
+
+    def _wrong_constants(self, params: Sequence[Mapping[str, Any]]) -> Mask:
+        wrong = np.zeros(len(params), dtype=bool)
         for name, value in self.constants.items():
-            inside &= ~np.isnan(Choices((value,)).encode([point.get(name, MISSING) for point in params]))
-        return rows[inside], inside
+            absent = MISSING if name not in self.conditions else value
+            wrong |= np.isnan(Choices((value,)).encode([point.get(name, absent) for point in params]))
+        return wrong
 
     def decode(self, row: ArrayLike) -> dict[str, Any]:
-        """The point that owns a row (d,), constants included, in plain Python values; entries are clipped."""
+        """The point that owns a row (d,), constants included, in plain Python values; entries are clipped.
+
+        Parameters that are not active there are left out.
+        """
         if np.ndim(row) != 1:
             raise InvalidInputError(
                 f"row has shape {np.shape(row)}, expected ({len(self.columns)},); decode one at a time"
             )
-        units = self._clipped(row).tolist()
-        found = {name: column.decode(u) for (name, column), u in zip(self.columns.items(), units, strict=True)}
-        return {name: found[name] if name in found else self.constants[name] for name in self.distributions}
+        clipped = self._clipped(row)
+        off = {name for name, on in self._activity(clipped[None]).items() if not on[0]}
+        found = dict(self.constants)
+        for (name, column), unit in zip(self.columns.items(), clipped.tolist(), strict=True):
+            found[name] = column.decode(unit)
+        return {name: found[name] for name in self.distributions if name not in off}
 
     def snap(self, rows: ArrayLike) -> Array:
         """The nearest rows (…, d) that stand for points: discrete entries move to where `encode` puts their value."""
@@ -111,7 +187,64 @@ class SearchSpace:
         for j, column in enumerate(self.columns.values()):
             if not isinstance(column, Continuous):
                 snapped[..., j] = column.place(column.index(snapped[..., j]))
-        return snapped
+        return self.settled(snapped)
+
+    def settled(self, rows: Array) -> Array:
+        """The rows with a neutral entry wherever a parameter is not active."""
+        if not self.conditions:
+            return rows
+        flat = rows.reshape(-1, len(self.columns))
+        return np.where(self.active(flat), flat, self.neutral).reshape(rows.shape)
+
+    def active(self, rows: Array) -> Mask:
+        """Which parameters of the columns are active in each row, (n, d)."""
+        return self._active(rows, {})
+
+    def _active(self, rows: Array, known: Mapping[str, Mask]) -> Mask:
+        active = np.ones(rows.shape, dtype=bool)
+        for name, on in self._activity(rows, known).items():
+            if name in self.columns:
+                active[:, self.names.index(name)] = on
+        return active
+
+    def _activity(self, rows: Array, known: Mapping[str, Mask] | None = None) -> dict[str, Mask]:
+        """In which rows each parameter with a condition is active; `known`: where the entries mean anything."""
+        return activity(self.conditions, self.scope(rows, known)) if self.conditions else {}
+
+    def scope(self, rows: Array, active: Mapping[str, Mask] | None = None) -> Scope:
+        """The rows as rules read them."""
+        entries = dict(zip(self.names, rows.T, strict=True))
+        return Scope(self.columns, self.constants, entries, active or {}, len(rows))
+
+    @cached_property
+    def neutral(self) -> Array:
+        """Entry of each column where its parameter is not active."""
+        middle = [0.0 if isinstance(column, Choices) else 0.5 for column in self.columns.values()]
+        pairs = zip(self.columns.values(), middle, strict=True)
+        return np.array([u if isinstance(c, Continuous) else float(c.place(c.index(np.array(u)))) for c, u in pairs])
+
+    @cached_property
+    def parents(self) -> Mask:
+        """Columns that some condition reads, (d,)."""
+        read = {name for condition in self.conditions.values() for name in condition.names}
+        return np.array([name in read for name in self.names], dtype=bool)
+
+    @cached_property
+    def listed(self) -> Array | None:
+        """Every point of a discrete space, each once; None where there are more than can be listed."""
+        rows, left = self.neutral[None], list(self.names)
+        while left:
+            # Parents first: what they decide is known when its turn comes.
+            name = next(n for n in left if n not in self.conditions or not {*self.conditions[n].names} & {*left})
+            column = self.names.index(name)
+            left.remove(name)
+            on, count = self.active(rows)[:, column], self.columns[name].count
+            if len(rows) + on.sum() * (count - 1) > MOST_POINTS:
+                return None
+            varied = np.repeat(rows[on], count, axis=0)
+            varied[:, column] = np.tile(self.grid(column), int(on.sum()))
+            rows = np.concatenate([rows[~on], varied])
+        return rows
 
     def grid(self, column: int) -> Array:
         """Every entry a discrete column can have, in order; none for a continuous one."""
