@@ -15,12 +15,13 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState, create_trial
 
 from uhebo import Categorical, Float, Int, UHESampler
-from uhebo.acquire.maximise import all_points, leading, switched
+from uhebo.acquire.maximise import all_points
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.space import SearchSpace, When
 from uhebo.space.infer import Record, infer_conditions
+from uhebo.space.moves import leading, switched
 
 SEEDS = (0, 1, 2)
 CENTRES = {"a": (0.3, 0.7), "b": (0.6, 0.2), "c": (0.8, 0.5)}

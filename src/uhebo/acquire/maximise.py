@@ -17,6 +17,7 @@ from uhebo.gp.kernels import squared_distance
 from uhebo.gp.posterior import Posterior
 from uhebo.numerics.bfgs import minimise
 from uhebo.space import SearchSpace
+from uhebo.space.moves import switched
 from uhebo.types import Array, Rng
 
 CANDIDATES = 384
@@ -222,28 +223,6 @@ def cloud(leaders: Array, ell: Array, space: SearchSpace, rng: Rng) -> Array:
     kept[:, domain.numeric] &= domain.dimension > 1
     centres = leaders[np.arange(CLOUD) % len(leaders)]
     return switched(space, np.where(kept, centres, points), centres, leaders)
-
-
-def leading(space: SearchSpace, ranked: Array, count: int) -> Array:
-    """The first `count` of the rows, and the first of each branch, that is with other parameters active."""
-    if not space.conditions:
-        return ranked[:count]
-    _, first = np.unique(space.active(ranked), axis=0, return_index=True)
-    return np.asarray(ranked[np.union1d(np.arange(min(count, len(ranked))), first)])
-
-
-def switched(space: SearchSpace, rows: Array, before: Array, leaders: Array) -> Array:
-    """Rows that came from the points `before`: what has become active in them has the best leader's entry, if one has
-    it at all, and what has ceased to be is neutral."""
-    if not space.conditions:
-        return rows
-    held = space.active(leaders) if len(leaders) else np.empty((0, rows.shape[1]), dtype=bool)
-    # Twice: what becomes active may itself be a parent.
-    for _ in range(2):
-        fresh = space.active(rows) & ~space.active(before)
-        for column in np.flatnonzero(fresh.any(axis=0) & held.any(axis=0)):
-            rows[fresh[:, column], column] = leaders[held[:, column].argmax(), column]
-    return space.settled(rows)
 
 
 def line_points(space: SearchSpace, centre: Array, rng: Rng) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from uhebo.acquire.functions import AGAINST_THE_BEST, Surface, surface
 from uhebo.acquire.limits import Limits, feasibility_surface, log_chance, weights
-from uhebo.acquire.maximise import Explored, leading, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_point
 from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
@@ -26,6 +26,7 @@ from uhebo.estimate import Failure, Fit, Model
 from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
+from uhebo.space.moves import leading
 from uhebo.types import Array, Rng
 
 PAPER_ACQUISITION = "ucb"

@@ -9,6 +9,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.infer import Record, infer_conditions
+from uhebo.space.rules import GivenRule, names_read
 
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -21,12 +22,14 @@ def refuse_several_objectives(study: Study) -> None:
         )
 
 
-def space_of_log(study: Study, trials: Sequence[FrozenTrial] | None = None) -> SearchSpace:
+def space_of_log(
+    study: Study, trials: Sequence[FrozenTrial] | None = None, subject_to: Sequence[GivenRule] = ()
+) -> SearchSpace:
     """All parameters that trials had, each with its latest distribution (ranges may have changed), and the conditions
     under which trials have them; empty while no trial has finished.
 
     `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
-    is; what it lacks, it may not have come to.
+    is; what it lacks, it may not have come to. Of the rules `subject_to`, those apply whose parameters are all known.
     """
     refuse_several_objectives(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
@@ -43,4 +46,5 @@ def space_of_log(study: Study, trials: Sequence[FrozenTrial] | None = None) -> S
     if any(len(trial.distributions) != len(latest) for trial in finished):
         records = [Record(trial.params, trial.state == TrialState.COMPLETE) for trial in ended]
         conditions = infer_conditions(records, varying)
-    return SearchSpace.of(varying, conditions, others=latest.keys() - varying.keys())
+    rules = [rule for rule in subject_to if names_read(rule) <= latest.keys()]
+    return SearchSpace.of(varying, conditions, rules, others=latest.keys() - varying.keys())

@@ -42,6 +42,7 @@ from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
+from uhebo.space.moves import restricted
 
 INITIAL_PER_DIMENSION = 3
 """Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
@@ -160,7 +161,7 @@ class UHESampler(BaseSampler):
             space = log_space.space_of_log(study, trials)
         if space.distributions.keys() != search_space.keys():
             # Somebody else's space, such as what a `PartialFixedSampler` leaves open.
-            space = space.restricted(search_space)
+            space = restricted(space, search_space)
         if not space.names:
             return space.decode([])
         if space.contains(trial.system_attrs.get("fixed_params", {})):

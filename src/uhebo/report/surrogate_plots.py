@@ -12,13 +12,13 @@ import numpy as np
 from optuna.trial import FrozenTrial
 from scipy.special import ndtri
 
-from uhebo.acquire.maximise import switched
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
 from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries, role_marks, thinned
+from uhebo.space.moves import switched
 from uhebo.types import Array
 
 MOST_SLICES = 12

@@ -1,7 +1,7 @@
 """Parameters declared: Optuna's distributions under short names, with errors that say what to do."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -13,7 +13,7 @@ from optuna.storages import InMemoryStorage
 from uhebo.checks import integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.columns import is_too_fine, key
-from uhebo.space.rules import Rule
+from uhebo.space.rules import GivenRule
 
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
 
@@ -50,13 +50,13 @@ class When:
     The condition is a sentence about other parameters, in the language of rules; the parameter is written as any other.
     """
 
-    condition: str | Callable[..., Any] | Rule
+    condition: GivenRule
     parameter: Any
 
 
 def parameters_and_conditions(
     space: Mapping[str, Any],
-) -> tuple[dict[str, BaseDistribution], dict[str, str | Callable[..., Any] | Rule]]:
+) -> tuple[dict[str, BaseDistribution], dict[str, GivenRule]]:
     """The space without its conditions, checked, and the conditions by the names of the parameters."""
     check_mapping(space)
     conditions = {name: given.condition for name, given in space.items() if isinstance(given, When)}

@@ -194,3 +194,50 @@ def _plain_values(name: str, scope: Scope) -> list[Any]:
         return [scope.constants[name]] * scope.count
     column = scope.columns[name]
     return [column.decode(unit) for unit in scope.entries[name].tolist()]
+
+
+def violation(rule: Rule, scope: Scope) -> Array:
+    """How far each row is from keeping to a rule, below 0 where it does: a residual, in the units of the rule.
+
+    A comparison of numbers has the difference of its sides, `and` the largest, `or` the smallest, `not` the negative.
+    What is true or false without measure is -inf or inf, what is unknown -inf.
+    """
+    if rule.tree is None:
+        return np.where(truth(rule, scope)[1], np.inf, -np.inf)
+    with np.errstate(all="ignore"):
+        found = _violation(rule.tree, scope)
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def _violation(node: ast.expr, scope: Scope) -> Array:
+    if isinstance(node, ast.BoolOp):
+        each = [_violation(value, scope) for value in node.values]
+        return np.asarray((np.maximum if isinstance(node.op, ast.And) else np.minimum).reduce(each))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return np.where(_known(node.operand, scope), -_violation(node.operand, scope), -np.inf)
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        pairs = zip(sides, node.ops, sides[1:], strict=False)
+        return np.asarray(np.maximum.reduce([_difference(*pair, scope) for pair in pairs]))
+    true, false = _truth(node, scope)
+    return np.where(false & ~true, np.inf, -np.inf)
+
+
+def _difference(left: ast.expr, op: ast.cmpop, right: ast.expr, scope: Scope) -> Array:
+    held, known = _compared(left, op, right, scope)
+    if isinstance(op, MEMBERSHIP) or not (_is_numeric(left, scope) and _is_numeric(right, scope)):
+        return np.where(held | ~known, -np.inf, np.inf)
+    gap = _numbers(left, scope) - _numbers(right, scope)
+    if isinstance(op, (ast.Gt, ast.GtE)):
+        gap = -gap
+    elif isinstance(op, ast.Eq):
+        gap = np.abs(gap)
+    elif isinstance(op, ast.NotEq):
+        gap = np.where(held, -np.inf, np.inf)
+    return np.where(known, gap, -np.inf)
+
+
+def _is_numeric(node: ast.expr, scope: Scope) -> bool:
+    if isinstance(node, ast.Name):
+        return _is_number(node, scope)
+    return not isinstance(node, ast.Constant) or kind_of([node.value]) == "number"

@@ -47,7 +47,11 @@ class Rule:
         return self.text
 
 
-def parse_rule(given: "str | Callable[..., Any] | Rule", names: Sequence[str]) -> Rule:
+GivenRule = str | Callable[..., Any] | Rule
+"""A rule as the user writes it."""
+
+
+def parse_rule(given: GivenRule, names: Sequence[str]) -> Rule:
     """A rule on parameters of these names, or an error that shows where it is wrong; kinds are checked apart."""
     if isinstance(given, Rule):
         return given

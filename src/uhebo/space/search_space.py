@@ -8,7 +8,7 @@ by the parameter that parts them and are alike in what they share, and the kerne
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,16 +22,15 @@ from uhebo.gp.data import Domain
 from uhebo.space.branches import activity, in_turn
 from uhebo.space.columns import Choices, Column, Continuous, column_of
 from uhebo.space.declare import described, parameters_and_conditions
-from uhebo.space.evaluate import Mask, Scope
-from uhebo.space.rules import Rule, check_kinds, parse_rule
+from uhebo.space.evaluate import Mask, Scope, truth
+from uhebo.space.rules import GivenRule, Rule, check_kinds, parse_rule
+from uhebo.space.sampling import find_allowed, list_points, uniform
 from uhebo.types import Array, Rng
 
 ALL_NEIGHBOURS = 32
 """Values of an ordered column up to which all others are neighbours; beyond, those 1, 2, 4, … steps away."""
 MOST_LISTED = 1_000_000
 """Values of a column that may be listed; an integer range may have 2^53."""
-MOST_POINTS = 100_000
-"""Points of a discrete space that may be listed."""
 ABSENT = -1.0
 """Entry where an active parameter is missing: a whole range below the others, and no category's code. Its value is not
 known, so the model must be free to take the trial for unlike those that have one: at a middle entry, the value of an
@@ -48,6 +47,8 @@ class SearchSpace:
     columns: dict[str, Column] = field(repr=False)
     conditions: dict[str, Rule] = field(default_factory=dict)
     """When a parameter is active, in an order in which each reads only parameters whose activity is known."""
+    rules: tuple[Rule, ...] = ()
+    """What every proposed point must keep to."""
     others: frozenset[str] = frozenset()
     """Names of parameters that are known and play no part."""
 
@@ -55,26 +56,20 @@ class SearchSpace:
     def of(
         cls,
         space: Mapping[str, Any],
-        conditions: Mapping[str, str | Callable[..., Any] | Rule] | None = None,
+        conditions: Mapping[str, GivenRule] | None = None,
+        rules: Iterable[GivenRule] = (),
         others: Iterable[str] = (),
     ) -> "SearchSpace":
         """The space of these parameters, after the checks of `as_distributions`."""
         checked, declared = parameters_and_conditions(space)
         constants = {name: column_of(d).decode(0.0) for name, d in checked.items() if d.single()}
         columns = {name: column_of(d) for name, d in checked.items() if not d.single()}
-        rules = {name: parse_rule(given, tuple(checked)) for name, given in {**declared, **(conditions or {})}.items()}
-        for rule in rules.values():
+        known = tuple(checked)
+        when = {name: parse_rule(given, known) for name, given in {**declared, **(conditions or {})}.items()}
+        allowed = tuple(parse_rule(given, known) for given in rules)
+        for rule in (*when.values(), *allowed):
             check_kinds(rule, columns, constants)
-        return cls(checked, constants, columns, in_turn(rules), frozenset(others))
-
-    def restricted(self, distributions: Mapping[str, BaseDistribution]) -> "SearchSpace":
-        """The space of these parameters alone, with the conditions that can be told from them."""
-        conditions = {
-            name: rule
-            for name, rule in self.conditions.items()
-            if name in distributions and set(rule.names) <= distributions.keys()
-        }
-        return SearchSpace.of(distributions, conditions, self.others | (self.distributions.keys() - distributions))
+        return cls(checked, constants, columns, in_turn(when), allowed, frozenset(others))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -83,11 +78,11 @@ class SearchSpace:
     @cached_property
     def domain(self) -> Domain:
         categories = tuple(c.count if isinstance(c, Choices) else 0 for c in self.columns.values())
-        return Domain(categories, self._draw if self.conditions else None)
+        return Domain(categories, self._draw if self.conditions or self.rules else None)
 
     def _draw(self, rng: Rng, count: int) -> Array:
-        """Uniform points: parents by themselves, and what their values make active. Numbers stay between cells."""
-        return self.settled(Domain(self.domain.categories).uniform(rng, count))
+        """Uniform points: parents by themselves, and what their values make active; numbers are not on their grid."""
+        return uniform(self, rng, count)
 
     @cached_property
     def values(self) -> tuple[int, ...]:
@@ -100,7 +95,7 @@ class SearchSpace:
         if not all(self.values):
             return math.inf
         every = math.prod(self.values)
-        listed = self.listed if self.conditions else None
+        listed = self.listed if self.conditions or self.rules else None
         return every if listed is None else len(listed)
 
     def encode(self, params: Mapping[str, Any]) -> Array:
@@ -216,6 +211,23 @@ class SearchSpace:
         entries = dict(zip(self.names, rows.T, strict=True))
         return Scope(self.columns, self.constants, entries, active or {}, len(rows))
 
+    def allowed(self, rows: Array) -> Mask:
+        """Which rows keep to the rules, (n,); a rule that reads what is not active forbids nothing."""
+        allowed = np.ones(len(rows), dtype=bool)
+        scope = self.rule_scope(rows)
+        for rule in self.rules:
+            allowed &= ~truth(rule, scope)[1]
+        return allowed
+
+    def rule_scope(self, rows: Array) -> Scope:
+        """The rows as rules read them, with what is active."""
+        return self.scope(rows, self._activity(rows))
+
+    @cached_property
+    def seeds(self) -> Array:
+        """Some points that the rules allow; an error where none is found."""
+        return find_allowed(self)
+
     @cached_property
     def neutral(self) -> Array:
         """Entry of each column where its parameter is not active."""
@@ -232,19 +244,7 @@ class SearchSpace:
     @cached_property
     def listed(self) -> Array | None:
         """Every point of a discrete space, each once; None where there are more than can be listed."""
-        rows, left = self.neutral[None], list(self.names)
-        while left:
-            # Parents first: what they decide is known when its turn comes.
-            name = next(n for n in left if n not in self.conditions or not {*self.conditions[n].names} & {*left})
-            column = self.names.index(name)
-            left.remove(name)
-            on, count = self.active(rows)[:, column], self.columns[name].count
-            if len(rows) + on.sum() * (count - 1) > MOST_POINTS:
-                return None
-            varied = np.repeat(rows[on], count, axis=0)
-            varied[:, column] = np.tile(self.grid(column), int(on.sum()))
-            rows = np.concatenate([rows[~on], varied])
-        return rows
+        return list_points(self)
 
     def grid(self, column: int) -> Array:
         """Every entry a discrete column can have, in order; none for a continuous one."""
