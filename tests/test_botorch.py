@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import require
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import consistent_estimate, pseudo_data
+from uhebo.estimate import READINGS, Reading, consistent_estimate
 from uhebo.gp import (
     KERNELS,
     PRIORS,
@@ -99,21 +99,26 @@ def value_and_slopes(mll: Any) -> tuple[float, list[Any]]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("prior", list(PRIORS))
-def test_the_loss_is_our_engines(kernel: str, prior: str) -> None:
+@pytest.mark.parametrize(
+    ("prior", "reading"), [*((prior, "drawn") for prior in PRIORS), *(("paper", r) for r in READINGS)]
+)
+def test_the_loss_is_our_engines(kernel: str, prior: str, reading: Reading) -> None:
     from uhebo.integrations.botorch import ConsistentMarginalLogLikelihood
 
     data = made_up()
     model = single_task_gp(data, kernel)
-    mll = ConsistentMarginalLogLikelihood(model.likelihood, model, prior=prior, seed=3, pseudo_points=40)
-    points, labels = pseudo_data(data, 40, np.random.default_rng(3))
+    mll = ConsistentMarginalLogLikelihood(
+        model.likelihood, model, prior=prior, seed=3, pseudo_points=40, reading=reading
+    )
+    points, labels, copies = READINGS[reading](data, 40, np.random.default_rng(3))
     np.testing.assert_array_equal(mll.pseudo_inputs.numpy(), points)
-    target = LogPosterior(LogMarginalLikelihood([(points, labels)], kernel, data.domain), named_prior(prior, 3))
-    expected, gradient = target(THETA.to_log()[None])
+    likelihood = LogMarginalLikelihood([(points, labels)], kernel, data.domain, None if copies is None else [copies])
+    expected, gradient = LogPosterior(likelihood, named_prior(prior, 3))(THETA.to_log()[None])
     value, slopes = value_and_slopes(mll)
     # GPyTorch divides by the number of points.
-    assert 40 * value == pytest.approx(expected[0], abs=1e-6)
-    np.testing.assert_allclose(40 * np.array(slopes), gradient[0], rtol=1e-6, atol=1e-6)
+    count = len(labels) if copies is None else 40
+    assert count * value == pytest.approx(expected[0], abs=1e-6)
+    np.testing.assert_allclose(count * np.array(slopes), gradient[0], rtol=1e-6, atol=1e-6)
 
 
 def test_the_models_own_priors_are_used_by_default() -> None:
@@ -125,8 +130,10 @@ def test_the_models_own_priors_are_used_by_default() -> None:
     flat = value_and_slopes(ConsistentMarginalLogLikelihood(model.likelihood, model, seed=0))[0]
     prior = GammaPrior(3.0, 6.0).double()
     model.covar_module.base_kernel.register_prior("lengthscale_prior", prior, "lengthscale")
-    informed = value_and_slopes(ConsistentMarginalLogLikelihood(model.likelihood, model, seed=0))[0]
-    assert 30 * (informed - flat) == pytest.approx(prior.log_prob(tensor(THETA.ell)).sum().item(), rel=1e-9)
+    mll = ConsistentMarginalLogLikelihood(model.likelihood, model, seed=0)
+    informed = value_and_slopes(mll)[0]
+    expected = prior.log_prob(tensor(THETA.ell)).sum().item()
+    assert mll.copies.sum().item() * (informed - flat) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_fit_reaches_our_estimate() -> None:
@@ -138,7 +145,7 @@ def test_a_fit_reaches_our_estimate() -> None:
     assert fit_consistent(model, prior="paper", seed=5) is model
     assert not model.training
     mll = ConsistentMarginalLogLikelihood(model.likelihood, model, prior="paper", seed=5)
-    assert 60 * value_and_slopes(mll)[0] == pytest.approx(ours.log_posterior, abs=0.05)
+    assert mll.copies.sum().item() * value_and_slopes(mll)[0] == pytest.approx(ours.log_posterior, abs=0.05)
 
 
 def test_input_transforms_other_scales_and_given_noise() -> None:

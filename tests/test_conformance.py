@@ -252,6 +252,7 @@ def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixt
         ({"n_startup_trials": -1}, "n_startup_trials is -1; expected an integer >= 0"),
         ({"n_startup_trials": True}, "n_startup_trials is True"),
         ({"reward_clip": "above"}, "unknown reward_clip 'above'"),
+        ({"reading": "x"}, "unknown reading 'x'; choose one of observed, distinct, drawn"),
     ],
 )
 def test_misuse_is_refused_at_once(options: dict[str, Any], message: str) -> None:

@@ -22,11 +22,9 @@ from uhebo.estimate import (
     map_estimate,
     mle_estimate,
     named_estimator,
-    pseudo_data,
-    thinned_estimate,
 )
-from uhebo.estimate.consistent import nearest
-from uhebo.estimate.fit import MODERATE_THETA, log_posterior
+from uhebo.estimate.consistent import drawn, nearest, observed
+from uhebo.estimate.fit import MODERATE_THETA, Pairs, log_posterior
 from uhebo.gp import Data, Domain, LogMarginalLikelihood, Posterior, Prior, Theta, named_prior
 from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.types import Array, Rng
@@ -183,14 +181,14 @@ def test_jitter_is_recorded() -> None:
     assert fit.jitter == posterior.jitter
 
 
-# The consistent loss, its blocks, and the thinned variant
+# The consistent loss, its readings and blocks
 
 
 @pytest.mark.parametrize("domain", [Domain.cube(3), MIXED, Domain((4, 4))], ids=["numeric", "mixed", "categorical"])
 def test_labels_are_those_of_the_nearest_observed_point(domain: Domain) -> None:
     rng = np.random.default_rng(0)
     data = Data.of(domain.uniform(rng, 40), rng.standard_normal(40), domain)
-    points, labels = pseudo_data(data, 700, rng)
+    points, labels, _ = drawn(data, 700, rng)
     assert points.shape == (700, domain.dimension)
     for x, label in zip(points, labels, strict=True):
         difference = x - data.X
@@ -205,40 +203,40 @@ def test_the_default_number_of_pseudo_points(monkeypatch: pytest.MonkeyPatch) ->
 
     counts = []
 
-    def spy(data: Data, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def spy(data: Data, count: int, rng: Rng) -> Pairs:
         counts.append(count)
-        return pseudo_data(data, count, rng)
+        return observed(data, count, rng)
 
-    monkeypatch.setattr(consistent, "pseudo_data", spy)
+    monkeypatch.setitem(consistent.READINGS, "observed", spy)
     data = made_up(12)
     for pseudo_points in (None, 12, 50):
-        consistent_estimate(data, rng=np.random.default_rng(0), pseudo_points=pseudo_points)
+        consistent_estimate(data, rng=np.random.default_rng(0), pseudo_points=pseudo_points, reading="observed")
     assert counts == [24, 12, 50]
 
 
 def test_consistent_maximises_the_ordinary_loss_on_the_pseudo_data() -> None:
     data = made_up(15)
-    fit = consistent_estimate(data, rng=np.random.default_rng(7))
-    X, y = pseudo_data(data, 30, np.random.default_rng(7))
+    fit = consistent_estimate(data, rng=np.random.default_rng(7), reading="drawn")
+    X, y, _ = drawn(data, 30, np.random.default_rng(7))
     expected, _ = value_at(Data(X, y, data.domain, 0.0, 1.0), fit.theta, "paper")
     np.testing.assert_allclose(fit.log_posterior, expected, rtol=1e-9)
 
 
 def test_one_block_is_the_exact_loss_and_blocks_are_close_to_it() -> None:
     data = made_up(150)
-    exact = consistent_estimate(data, rng=np.random.default_rng(1))
-    one = consistent_estimate(data, rng=np.random.default_rng(1), block_size=300)
+    exact = consistent_estimate(data, rng=np.random.default_rng(1), reading="drawn")
+    one = consistent_estimate(data, rng=np.random.default_rng(1), reading="drawn", block_size=300)
     np.testing.assert_array_equal(one.theta.to_log(), exact.theta.to_log())
-    several = consistent_estimate(data, rng=np.random.default_rng(1), block_size=100)
+    several = consistent_estimate(data, rng=np.random.default_rng(1), reading="drawn", block_size=100)
     difference = np.abs(several.theta.to_log() - exact.theta.to_log())
     assert 0.0 < difference[:3].max() < 0.7
 
 
 def test_blocks_are_a_sum_of_likelihoods() -> None:
     data = made_up(30)
-    fit = consistent_estimate(data, prior="flat", rng=np.random.default_rng(2), block_size=20)
+    fit = consistent_estimate(data, prior="flat", rng=np.random.default_rng(2), block_size=20, reading="drawn")
     rng = np.random.default_rng(2)
-    X, y = pseudo_data(data, 60, rng)
+    X, y, _ = drawn(data, 60, rng)
     order = rng.permutation(60)
     parts = [value_at(Data(X[i], y[i], data.domain, 0.0, 1.0), fit.theta)[0] for i in np.split(order, 3)]
     np.testing.assert_allclose(fit.log_posterior, sum(parts), rtol=1e-6)
@@ -253,13 +251,13 @@ def test_reproducible_by_seed(name: str) -> None:
         return ESTIMATORS[name](data, kernel="matern52", prior=named_prior("paper", 2), rng=rng).theta.to_log()
 
     np.testing.assert_array_equal(theta(1), theta(1))
-    if name in {"consistent", "thinned", "hmc"}:  # the others reach the same maximum from anywhere
+    if name in {"consistent", "hmc"}:  # the others reach the same maximum from anywhere
         assert not np.allclose(theta(1), theta(2), atol=1e-3)
 
 
-def test_thinned_is_the_ordinary_loss_on_the_points_that_were_hit() -> None:
+def test_distinct_is_the_ordinary_loss_on_the_points_that_were_hit() -> None:
     data = made_up(40)
-    fit = thinned_estimate(data, rng=np.random.default_rng(3))
+    fit = consistent_estimate(data, rng=np.random.default_rng(3), reading="distinct")
     kept = np.unique(nearest(data, data.domain.uniform(np.random.default_rng(3), 80)))
     assert 20 < len(kept) < 40
     np.testing.assert_allclose(fit.log_posterior, value_at(data.subset(kept), fit.theta, "paper")[0], rtol=1e-9)

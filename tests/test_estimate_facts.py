@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Literal
+
 import numpy as np
 
-from uhebo.estimate import ESTIMATORS
-from uhebo.gp import Data, Domain, named_prior
+from uhebo.estimate import Reading, consistent_estimate, map_estimate
+from uhebo.estimate.fit import STEP_GAIN
+from uhebo.gp import Data, Domain
 from uhebo.gp.kernels import KERNELS, squared_distance
 from uhebo.types import Array
 
@@ -21,13 +25,10 @@ def known_gp(n: int, noise: float, seed: int) -> Data:
     return Data(X, np.linalg.cholesky(covariance) @ rng.standard_normal(n), Domain.cube(1), 0.0, 1.0)
 
 
-def errors(name: str, n: int, noise: float) -> Array:
-    """(log ell, log v, log s2) minus the truth, one row a seed."""
-    prior = named_prior("flat", 1)
-    rows = [
-        ESTIMATORS[name](known_gp(n, noise, seed), kernel="matern52", prior=prior, rng=np.random.default_rng(seed))
-        for seed in range(SEEDS)
-    ]
+def errors(name: Literal["map"] | Reading, n: int, noise: float) -> Array:
+    """(log ell, log v, log s2) minus the truth by MAP or a reading of the consistent loss, one row a seed."""
+    estimate = map_estimate if name == "map" else partial(consistent_estimate, reading=name, tolerance=STEP_GAIN)
+    rows = [estimate(known_gp(n, noise, seed), prior="flat", rng=np.random.default_rng(seed)) for seed in range(SEEDS)]
     return np.array([fit.theta.to_log() for fit in rows]) - np.log([ELL, 1.0, noise])
 
 
@@ -36,30 +37,37 @@ def size(error: Array) -> float:
     return float(np.abs(np.maximum(error[:, [0, 2]], np.log(0.1))).mean())
 
 
-def test_error_of_consistent_falls_with_n_and_thinned_agrees_with_map() -> None:
-    by_map, thinned, consistent = (
-        {n: errors(name, n, noise=1e-4) for n in (40, 160)} for name in ("map", "thinned", "consistent")
+def test_error_of_drawn_falls_with_n_and_distinct_agrees_with_map() -> None:
+    by_map, distinct, drawn = (
+        {n: errors(name, n, noise=1e-4) for n in (40, 160)} for name in ("map", "distinct", "drawn")
     )
-    assert size(consistent[160]) < 0.8 * size(consistent[40])
+    assert size(drawn[160]) < 0.8 * size(drawn[40])
     for n in (40, 160):
         # Label error is noise to this loss: it finds too much of it, and lengthscales that are too short.
-        assert np.median(consistent[n][:, 2]) > 1.0
-        assert np.median(consistent[n][:, 0]) < np.median(by_map[n][:, 0])
-        assert size(consistent[n]) > 2.0 * size(by_map[n])
-        gap = np.abs(np.median(thinned[n] - by_map[n], axis=0))
+        assert np.median(drawn[n][:, 2]) > 1.0
+        assert np.median(drawn[n][:, 0]) < np.median(by_map[n][:, 0])
+        assert size(drawn[n]) > 2.0 * size(by_map[n])
+        gap = np.abs(np.median(distinct[n] - by_map[n], axis=0))
         assert (gap < 0.2).all()
-        assert size(thinned[n]) < 1.5 * size(by_map[n])
-    assert size(thinned[160]) < size(thinned[40])
+        assert size(distinct[n]) < 1.5 * size(by_map[n])
+    assert size(distinct[160]) < size(distinct[40])
+
+
+def test_kept_copies_push_the_noise_to_its_floor() -> None:
+    """A limit of `observed`: k copies of a value have no spread, so noise that is there is not seen, at any n."""
+    for n in (40, 160):
+        assert np.median(errors("observed", n, noise=0.05)[:, 2]) < np.log(0.1)
+        assert np.median(errors("distinct", n, noise=0.05)[:, 2]) > np.log(0.5)
 
 
 def test_noise_shared_within_a_cell_is_read_as_short_signal() -> None:
-    """A limit of the paper's loss, found here: its labels repeat the noise of one observation over a Voronoi cell.
+    """A limit of `drawn`: its labels repeat the noise of one observation over a Voronoi cell.
 
     With M = 2n every cell holds about two pseudo-points, so observation noise looks like signal as wide as a cell. On
-    noisy data in one dimension the error therefore does not fall with n, while `thinned` and `map` stay unbiased.
+    noisy data in one dimension the error therefore does not fall with n, while `distinct` and `map` stay unbiased.
     """
-    consistent = {n: errors("consistent", n, noise=0.05) for n in (40, 160)}
-    assert size(consistent[160]) > 0.8 * size(consistent[40])
-    assert np.median(consistent[160][:, 0]) < -0.8
-    for name in ("map", "thinned"):
+    drawn = {n: errors("drawn", n, noise=0.05) for n in (40, 160)}
+    assert size(drawn[160]) > 0.8 * size(drawn[40])
+    assert np.median(drawn[160][:, 0]) < -0.8
+    for name in ("map", "distinct"):
         assert np.abs(np.median(errors(name, 160, noise=0.05), axis=0)[[0, 2]]).max() < 0.2

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from uhebo.optuna_.believe import EARLIER_READING
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -17,3 +19,8 @@ class Cell:
     fidelity: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
     """Further arguments of `UHESampler`, as sorted (name, value) pairs."""
+
+    @property
+    def sampler_options(self) -> dict[str, Any]:
+        """The same as a dictionary. A cell that names no reading of the consistent loss was run when there was one."""
+        return {"reading": EARLIER_READING, **dict(self.options)}

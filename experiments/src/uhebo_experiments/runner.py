@@ -35,7 +35,7 @@ def run_cell(cell: Cell) -> list[Record]:
         n_trials=initial + cell.budget,
         n_startup_trials=initial,
         seed=cell.seed,
-        **dict(cell.options),
+        **cell.sampler_options,
     )
     study = optuna.create_study(direction="maximize", sampler=sampler)
     records: list[Record] = []

@@ -240,6 +240,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
         starts=starts,
         tolerance=TOLERANCE,
         block_size=None if model.exact else default_block_size(len(data)),
+        reading=model.reading,
     )
     return fit if sample is data else replace(fit, data=data)
 

@@ -72,6 +72,7 @@ def effective(kept: Kept) -> dict[str, Any]:
         "method": "auto",
         "n_startup_trials": INITIAL_PER_DIMENSION * SearchSpace.of(kept.space).domain.dimension,
         "acquisition": PAPER_ACQUISITION if paper else RECIPE.acquisition,
+        "reading": ShellSampler(**kept.settings).arguments["reading"],
         "deterministic": False,
         **kept.settings,
     }

@@ -35,6 +35,7 @@ SETTINGS: dict[str, type] = {
     "n_trials": int,
     "n_startup_trials": int,
     "acquisition": str,
+    "reading": str,
     "deterministic": bool,
 }
 """What a space file may say besides the parameters, and as what type."""

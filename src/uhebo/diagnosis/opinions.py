@@ -121,8 +121,8 @@ def _opinion(belief: Belief, estimator: str, rng: Rng) -> Fit:
     if belief.model.estimator == estimator:
         return belief.objective.fit
     data, kernel, prior = belief.objective.data, belief.model.kernel, belief.prior
-    block_size = default_block_size(len(data))
-    return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size)
+    block_size, reading = default_block_size(len(data)), belief.model.reading
+    return named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, block_size=block_size, reading=reading)
 
 
 def thinned(data: Data, most: int, rng: Rng) -> Data:
@@ -269,6 +269,7 @@ def _fits(model: StudyModel, estimator: str, every: int, seed: int) -> list[tupl
             rng=np.random.default_rng([seed, count]),
             warm=warm,
             block_size=default_block_size(count),
+            reading=believed.reading,
         )
         warm = fit.theta
         log_theta = fit.theta.to_log().tolist()

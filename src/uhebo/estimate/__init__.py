@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.consistent import consistent_estimate, default_block_size, pseudo_data, thinned_estimate
-from uhebo.estimate.estimator import Estimator, Failure, Fit, Model
+from uhebo.estimate.consistent import READINGS, consistent_estimate, default_block_size
+from uhebo.estimate.estimator import DEFAULT_READING, Estimator, Failure, Fit, Model, Reading
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 
@@ -16,7 +16,8 @@ ESTIMATORS: dict[str, Estimator] = {}
 def register(name: str, run: Callable[..., Fit]) -> None:
     """Make an estimator known under a name; an existing name is not overwritten.
 
-    `run(data, *, kernel, prior, rng, warm) -> Fit`; `starts`, `tolerance` and `block_size` it gets if it takes them.
+    `run(data, *, kernel, prior, rng, warm) -> Fit`; `starts`, `tolerance`, `block_size` and `reading` it gets if it
+    takes them.
     """
     if name in ESTIMATORS:
         raise InvalidInputError(f"there is an estimator {name!r} already; choose another name")
@@ -31,22 +32,22 @@ def named_estimator(name: str) -> Estimator:
 register("mle", mle_estimate)
 register("map", map_estimate)
 register("consistent", consistent_estimate)
-register("thinned", thinned_estimate)
 register("hmc", hmc_estimate)
 
 __all__ = [
+    "DEFAULT_READING",
     "ESTIMATORS",
+    "READINGS",
     "Estimator",
     "Failure",
     "Fit",
     "Model",
+    "Reading",
     "consistent_estimate",
     "default_block_size",
     "hmc_estimate",
     "map_estimate",
     "mle_estimate",
     "named_estimator",
-    "pseudo_data",
     "register",
-    "thinned_estimate",
 ]

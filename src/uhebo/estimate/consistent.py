@@ -1,22 +1,29 @@
-"""The paper's consistent loss, in full or in blocks, and the thinned variant.
+"""The paper's consistent loss in its three readings, in full or in blocks.
 
-`consistent`: draw M ≥ n points x' i.i.d. uniformly in the domain, label each with the y of its nearest observed point
-(L2 in the unit cube), and maximise the same log posterior on the pairs (x', y(nn(x'))). The paper's equation prints x
-where its text defines x'; x' is meant. The points are drawn anew from `rng` at every call.
+Draw M ≥ n points x' i.i.d. uniformly in the domain, find the observed point x̂' nearest to each (L2 in the unit cube),
+and maximise the ordinary log posterior on M pairs. The points are drawn anew from `rng` at every call. The paper can be
+read in two ways, and the first has a variant:
+
+    observed   pairs (x̂', y(x̂')), copies kept: the printed equation and Algorithm 1. Copies of one value say that
+               there is no noise, so s2 goes to its floor whatever the data (`uhebo.gp.likelihood` has the term).
+    distinct   pairs (x̂', y(x̂')), each once: the same points without that effect
+    drawn      pairs (x', y(x̂')): the proof of Proposition 1. Labels are constant on Voronoi cells, which shortens
+               lengthscales and adds noise while n is small.
 
 Because the x' are i.i.d., any subset is a smaller sample of the same loss. So the loss may be split into random blocks
-whose likelihoods add up (a composite likelihood): the cost then grows linearly with M instead of with its cube.
-
-`thinned`: the ordinary loss on the distinct observed points that are nearest to some x', with their own x. It keeps the
-paper's argument (the kept points resemble an i.i.d. sample) and drops its label error.
+whose likelihoods add up (a composite likelihood): the cost then grows linearly with M instead of with its cube. Copies
+of one observed point stay in one block.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.estimator import Fit
-from uhebo.estimate.fit import FRESH_STARTS, Climber
+from uhebo.estimate.estimator import DEFAULT_READING, Fit, Reading
+from uhebo.estimate.fit import FRESH_STARTS, Climber, Pairs
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
@@ -47,31 +54,42 @@ def consistent_estimate(
     tolerance: float = PSEUDO_TOLERANCE,
     pseudo_points: int | None = None,
     block_size: int | None = None,
+    reading: Reading = DEFAULT_READING,
 ) -> Fit:
-    """Maximise the log posterior on M pseudo-points (default 2n); `block_size` makes it a composite likelihood."""
+    """Maximise the log posterior on M pairs (default 2n); `block_size` makes it a composite likelihood."""
+    pairs = READINGS[choice("reading", reading, READINGS)]
     count = 2 * len(data) if pseudo_points is None else pseudo_points
     if count < len(data):
         raise InvalidInputError(f"pseudo_points={count} for {len(data)} observations; the loss needs M >= n")
     if block_size is not None and block_size < 1:
         raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
-    climb = Climber("consistent", lambda data, rng: pseudo_data(data, count, rng), block_size=block_size)
+    climb = Climber("consistent", lambda data, rng: pairs(data, count, rng), block_size=block_size)
     return climb(data, kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts, tolerance=tolerance)
 
 
-def thinned_pairs(data: Data, rng: Rng) -> tuple[Array, Array]:
-    """The distinct observed points nearest to 2n uniform draws."""
-    kept = np.unique(nearest(data, data.domain.uniform(rng, 2 * len(data))))
-    return data.X[kept], data.y[kept]
-
-
-thinned_estimate = Climber("thinned", thinned_pairs)
-"""Maximise the log posterior on the observed points that are nearest to some pseudo-point."""
-
-
-def pseudo_data(data: Data, count: int, rng: Rng) -> tuple[Array, Array]:
+def drawn(data: Data, count: int, rng: Rng) -> Pairs:
     """`count` uniform points and the labels of their nearest observed points; none where nothing was observed."""
     points = data.domain.uniform(rng, count if len(data) else 0)
-    return points, data.y[nearest(data, points)]
+    return Pairs(points, data.y[nearest(data, points)])
+
+
+def observed(data: Data, count: int, rng: Rng) -> Pairs:
+    """The observed points nearest to `count` uniform draws, and the number of draws each is nearest to."""
+    rows, copies = np.unique(nearest(data, data.domain.uniform(rng, count)), return_counts=True)
+    return Pairs(data.X[rows], data.y[rows], copies.astype(np.float64))
+
+
+def distinct(data: Data, count: int, rng: Rng) -> Pairs:
+    """The observed points nearest to some of `count` uniform draws."""
+    return observed(data, count, rng)._replace(copies=None)
+
+
+READINGS: dict[Reading, Callable[[Data, int, Rng], Pairs]] = {
+    "observed": observed,
+    "distinct": distinct,
+    "drawn": drawn,
+}
+"""Reading -> the pairs it makes of the data and a number of uniform draws."""
 
 
 def nearest(data: Data, points: Array) -> NDArray[np.intp]:

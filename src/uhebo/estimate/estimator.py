@@ -17,9 +17,12 @@ from uhebo.gp.priors import Prior, named_prior
 from uhebo.types import Rng
 
 NoiseTreatment = Literal["estimated", "none"]
-OPTIONS = ("starts", "tolerance", "block_size")
+Reading = Literal["observed", "distinct", "drawn"]
+"""Pairs of the consistent loss: `uhebo.estimate.consistent` says which."""
+DEFAULT_READING: Reading = "distinct"
+OPTIONS = ("starts", "tolerance", "block_size", "reading")
 """Arguments of an estimator beside those that every one has: fresh starts of its climb, nats it may stop short of the
-maximum, and pairs in a block of a composite likelihood."""
+maximum, pairs in a block of a composite likelihood, and the reading of the consistent loss."""
 
 
 class Failure(str, Enum):
@@ -114,9 +117,10 @@ class Estimator:
         starts: int | None = None,
         tolerance: float | None = None,
         block_size: int | None = None,
+        reading: Reading | None = None,
     ) -> Fit:
         """Run it; an option that it does not take is left out, one that is None is left to its own default."""
-        given = {"starts": starts, "tolerance": tolerance, "block_size": block_size}
+        given = {"starts": starts, "tolerance": tolerance, "block_size": block_size, "reading": reading}
         options = {name: value for name, value in given.items() if value is not None and name in self.takes}
         kernel, prior = named_kernel(kernel), named_prior(prior, data.dimension)
         fit = self.run(data, kernel=kernel, prior=prior, rng=rng, warm=warm, **options)
@@ -137,6 +141,8 @@ class Model:
     """"none": the objective is deterministic, so the best value observed is what there is to improve on."""
     exact: bool = False
     """Whether theta is fitted to all data, for every suggestion, however many observations there are."""
+    reading: Reading = DEFAULT_READING
+    """Reading of the consistent loss, where theta or a second opinion is estimated by it."""
 
     def prior_for(self, dimension: int) -> Prior:
         """The prior of a space with so many parameters."""

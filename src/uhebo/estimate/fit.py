@@ -1,18 +1,20 @@
 """Maximum likelihood and maximum a posteriori: one multi-start climb, whatever the pairs (x, y) the loss is made of.
 
-`mle`, `map`, `consistent` and `thinned` are `Climber`s: they differ in these pairs, and `mle` in having no prior. The
+`mle`, `map` and `consistent` are `Climber`s: they differ in these pairs, and `mle` in having no prior. The
 ladder of the climb: the warm start, fresh starts, and where none of them has a likelihood, or there are no data, a
 fixed moderate theta and a `Failure` that says why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Failure, Fit
-from uhebo.gp.data import Data, Theta
+from uhebo.gp.data import Data, Domain, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import BATCH_SIZE, LogMarginalLikelihood, LogPosterior
 from uhebo.gp.priors import Prior, named_prior
@@ -30,8 +32,19 @@ RIVAL = 3.0
 MODERATE_THETA = (0.3, 1.0, 1e-2)
 """ell, v, s2 where nothing could be fitted: smooth, of unit variance, a little noise."""
 
-Pairs = Callable[[Data, Rng], tuple[Array, Array]]
-"""The pairs (X, y) that a loss is made of."""
+
+class Pairs(NamedTuple):
+    """The pairs (x, y) that a loss is made of, and how many times each stands in it; None: once."""
+
+    X: Array
+    y: Array
+    copies: Array | None = None
+
+    def at(self, rows: NDArray[np.intp] | slice) -> "Pairs":
+        return Pairs(self.X[rows], self.y[rows], None if self.copies is None else self.copies[rows])
+
+
+MakePairs = Callable[[Data, Rng], Pairs]
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class Climber:
     """An estimator that maximises the log posterior of theta given the `pairs` it makes of the data."""
 
     name: str
-    pairs: Pairs
+    pairs: MakePairs
     flat: bool = False
     """Whether the prior is left out; its box is not."""
     block_size: int | None = None
@@ -76,14 +89,14 @@ class Climber:
         if not len(data):
             theta = Theta.from_log(moderate_theta(*prior.bounds(data.dimension)))
             return Fit(self.name, prior.name, data, kernel, (theta,), 0.0, converged=False, fallback=Failure.NO_DATA)
-        X, y = self.pairs(data, rng)
-        order = rng.permutation(len(y))
-        X, y = X[order], y[order]
-        pieces = 1 if self.block_size is None else max(1, round(len(y) / self.block_size))
-        blocks = list(zip(np.array_split(X, pieces), np.array_split(y, pieces), strict=True))
-        screen = full = LogPosterior(LogMarginalLikelihood(blocks, kernel, data.domain), prior)
-        if len(y) > BATCH_SIZE:
-            screen = LogPosterior(LogMarginalLikelihood([(X[:BATCH_SIZE], y[:BATCH_SIZE])], kernel, data.domain), prior)
+        pairs = self.pairs(data, rng)
+        count = len(pairs.y)
+        order = rng.permutation(count)
+        pieces = 1 if self.block_size is None else max(1, round(count / self.block_size))
+        blocks = [pairs.at(rows) for rows in np.array_split(order, pieces)]
+        screen = full = LogPosterior(_likelihood(blocks, kernel, data.domain), prior)
+        if count > BATCH_SIZE:
+            screen = LogPosterior(_likelihood([pairs.at(order[:BATCH_SIZE])], kernel, data.domain), prior)
         bounds = prior.bounds(data.dimension)
         begin = fresh_starts(data.dimension, starts, rng)
         if warm is not None:
@@ -97,9 +110,9 @@ class Climber:
             *bounds,
             max_rounds=MAX_ROUNDS,
             gradient_tolerance=10.0 * tolerance,
-            value_tolerance=max(tolerance / len(y), 1e-6),
+            value_tolerance=max(tolerance / count, 1e-6),
             race_tolerance=1e-3,
-            hessian=curvature(screen, begin, len(y)),
+            hessian=curvature(screen, begin, count),
             max_step=0.25 if near else 2.0,
         )
         best = int(np.argmin(found.value))
@@ -123,15 +136,20 @@ class Climber:
         )
 
 
-def observed_pairs(data: Data, _: Rng) -> tuple[Array, Array]:
+def observations(data: Data, _: Rng) -> Pairs:
     """The observations themselves."""
-    return data.X, data.y
+    return Pairs(data.X, data.y)
 
 
-map_estimate = Climber("map", observed_pairs)
+map_estimate = Climber("map", observations)
 """Maximise the log posterior of theta given the data."""
-mle_estimate = Climber("mle", observed_pairs, flat=True)
+mle_estimate = Climber("mle", observations, flat=True)
 """Maximise the log marginal likelihood of theta given the data; of a prior only the box is used."""
+
+
+def _likelihood(blocks: Sequence[Pairs], kernel: Kernel, domain: Domain) -> LogMarginalLikelihood:
+    copies = [pairs.copies for pairs in blocks if pairs.copies is not None]
+    return LogMarginalLikelihood([(pairs.X, pairs.y) for pairs in blocks], kernel, domain, copies or None)
 
 
 def log_posterior(data: Data, kernel: str | Kernel, prior: Prior) -> LogPosterior:

@@ -5,6 +5,14 @@
     ∂L/∂log s2    = ½ s2 tr W
     ∂L/∂log v     = ½ (yᵀα - n) - ½ s2 tr W            (because tr(W K) = yᵀα - n: no matrix of its own is needed)
 
+A row observed k times with the same value (x, y) is one row with noise s2/k: with copies k_1 .. k_n
+
+    L = L(noise s2/k_i) - ½ Σ (k_i - 1) log(2π s2) - ½ Σ log k_i
+
+exactly, because the mean of k copies has the noise s2/k and their spread, 0, the density of k - 1 normal deviations. So
+2n rows of which n are distinct cost what n rows cost. In the derivatives s2 tr W becomes s2 Σ W_ii/k_i, and
+∂L/∂log s2 loses ½ Σ (k_i - 1).
+
 Two ways to the same numbers. Up to `BATCH_SIZE` points the cost is Python's overhead, so all thetas go through each
 NumPy call together on precomputed squared differences. Above it the cost is memory traffic, so the lower triangle is
 worked in row strips that stay in cache and nothing of size n²·d is ever stored.
@@ -30,17 +38,27 @@ STRIP = 100
 class LogMarginalLikelihood:
     """L and its gradient for a batch of log thetas (R, d + 2); several blocks (X, y) add up (composite likelihood).
 
-    Where a covariance matrix has no Cholesky factor L is -inf with gradient 0, and counted in `failures`.
+    `copies`, one array per block, says how many times each row was observed; without it, once. Where a covariance
+    matrix has no Cholesky factor L is -inf with gradient 0, and counted in `failures`.
     """
 
-    def __init__(self, blocks: Sequence[tuple[Array, Array]], kernel: str | Kernel, domain: Domain) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[tuple[Array, Array]],
+        kernel: str | Kernel,
+        domain: Domain,
+        copies: Sequence[Array] | None = None,
+    ) -> None:
         kernel = named_kernel(kernel)
         self.evaluations = 0
         self.failures = 0
+        counts = [np.ones(len(y)) for _, y in blocks] if copies is None else copies
         self._blocks = [
-            (_SmallBlock if len(y) <= BATCH_SIZE else _LargeBlock)(np.ascontiguousarray(X), y, kernel, domain)
-            for X, y in blocks
+            (_SmallBlock if len(y) <= BATCH_SIZE else _LargeBlock)(np.ascontiguousarray(X), y, k, kernel, domain)
+            for (X, y), k in zip(blocks, counts, strict=True)
         ]
+        self._repeats = float(sum((k - 1.0).sum() for k in counts))
+        self._log_copies = float(sum(np.log(k).sum() for k in counts))
 
     def __call__(self, log_theta: Array) -> tuple[Array, Array]:
         value = np.zeros(len(log_theta))
@@ -50,11 +68,14 @@ class LogMarginalLikelihood:
             n = len(block.y)
             alphas, pivots, inverse_traces, slopes = block.parts(theta)
             fits = alphas @ block.y
-            half_noise = 0.5 * theta[:, -1] * ((alphas * alphas).sum(axis=1) - inverse_traces)
+            half_noise = 0.5 * theta[:, -1] * ((alphas * alphas * block.shares).sum(axis=1) - inverse_traces)
             value -= 0.5 * fits + np.log(pivots).sum(axis=1) + 0.5 * n * math.log(2 * math.pi)
             gradient[:, :-2] += slopes
             gradient[:, -2] += 0.5 * (fits - n) - half_noise
             gradient[:, -1] += half_noise
+        if self._repeats:
+            value -= 0.5 * (self._repeats * (math.log(2 * math.pi) + log_theta[:, -1]) + self._log_copies)
+            gradient[:, -1] -= 0.5 * self._repeats
         self.evaluations += len(log_theta)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         if not finite.all():
@@ -66,7 +87,8 @@ class LogMarginalLikelihood:
     def fisher(self, log_theta: Array) -> Array:
         """Expected Hessian of -L, (R, p, p): a first guess of the curvature for a quasi-Newton search.
 
-        ½ tr(K⁻¹ ∂_i K K⁻¹ ∂_j K); O(p n³), so only blocks of at most `BATCH_SIZE` points are counted.
+        ½ tr(K⁻¹ ∂_i K K⁻¹ ∂_j K); O(p n³), so only blocks of at most `BATCH_SIZE` points are counted. What copies
+        add to L is linear in log s2, without curvature.
         """
         total = np.zeros((len(log_theta), log_theta.shape[1], log_theta.shape[1]))
         for block in self._blocks:
@@ -92,15 +114,15 @@ class LogPosterior:
 
 
 Parts = tuple[Array, Array, Array, Array]
-"""For each theta: α (R, n), the diagonal of the Cholesky factor (R, n), tr K⁻¹ (R,), and ∂L/∂log ell (R, d)."""
+"""For each theta: α (R, n), the diagonal of the Cholesky factor (R, n), Σ (K⁻¹)_ii/k_i (R,), and ∂L/∂log ell (R, d)."""
 
 
 class _SmallBlock:
     """All thetas in one batch on precomputed squared differences (d, n²)."""
 
-    def __init__(self, X: Array, y: Array, kernel: Kernel, domain: Domain) -> None:
+    def __init__(self, X: Array, y: Array, copies: Array, kernel: Kernel, domain: Domain) -> None:
         n, d = X.shape
-        self.y, self.kernel = y, kernel
+        self.y, self.shares, self.kernel = y, 1.0 / copies, kernel
         difference = X.T[:, :, None] - X.T[:, None, :]
         for column in domain.categorical:
             difference[column] = difference[column] != 0.0
@@ -111,7 +133,7 @@ class _SmallBlock:
         inverse_squares, signal = theta[:, :-2] ** -2.0, theta[:, -2, None]
         matrices, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
         matrices *= signal
-        matrices[:, :: n + 1] += theta[:, -1, None]
+        matrices[:, :: n + 1] += theta[:, -1, None] * self.shares
         cube = matrices.reshape(rows, n, n)
         alphas, pivots = np.empty((rows, n)), np.empty((rows, n))
         for row in range(rows):
@@ -122,7 +144,7 @@ class _SmallBlock:
         weights = weights.reshape(rows, n * n)
         weights *= slopes
         by_ell = -signal * inverse_squares * (weights @ self.squared.T)
-        return alphas, pivots, matrices[:, :: n + 1].sum(axis=1), by_ell
+        return alphas, pivots, (matrices[:, :: n + 1] * self.shares).sum(axis=1), by_ell
 
     def fisher(self, log_theta: Array) -> Array:
         n, p = len(self.y), len(log_theta)
@@ -132,7 +154,7 @@ class _SmallBlock:
         np.multiply(self.squared, (-2.0 * signal * inverse_squares)[:, None], out=derivatives[:-2])
         derivatives[:-2] *= slopes
         derivatives[-2] = signal * values
-        derivatives[-1] = noise * np.eye(n).ravel()
+        derivatives[-1] = noise * np.diag(self.shares).ravel()
         matrix = (derivatives[-2] + derivatives[-1]).reshape(n, n)
         _factor_solve_invert(matrix, self.y)
         inverse = np.tril(matrix) + np.tril(matrix, -1).T
@@ -144,8 +166,8 @@ class _SmallBlock:
 class _LargeBlock:
     """One theta at a time, lower triangle in row strips."""
 
-    def __init__(self, X: Array, y: Array, kernel: Kernel, domain: Domain) -> None:
-        self.X, self.y, self.kernel, self.domain = X, y, kernel, domain
+    def __init__(self, X: Array, y: Array, copies: Array, kernel: Kernel, domain: Domain) -> None:
+        self.X, self.y, self.shares, self.kernel, self.domain = X, y, 1.0 / copies, kernel, domain
         self.centred = X - X.mean(axis=0)
         self._matrix = np.zeros((len(y), len(y)))
         self._slopes = np.empty((len(y), len(y)))
@@ -164,7 +186,7 @@ class _LargeBlock:
             np.multiply(values, signal, out=matrix[start:stop, :stop])
             slope[:, start:] *= np.tri(stop - start, k=-1)
             slopes[start:stop, :stop] = slope
-        matrix.flat[:: len(matrix) + 1] += noise
+        matrix.flat[:: len(matrix) + 1] += noise * self.shares
         alpha, pivots = _factor_solve_invert(matrix, self.y)
         by_ell = np.zeros(len(ell))
         for start, stop in self._strips:
@@ -172,7 +194,8 @@ class _LargeBlock:
             weights -= matrix[start:stop, :stop]
             weights *= slopes[start:stop, :stop]
             by_ell += self._weighted_squares(weights, start, stop)
-        return alpha, pivots, float(matrix.trace()), -2.0 * signal / ell**2 * by_ell
+        trace = float((matrix.diagonal() * self.shares).sum())
+        return alpha, pivots, trace, -2.0 * signal / ell**2 * by_ell
 
     def _weighted_squares(self, weights: Array, start: int, stop: int) -> Array:
         """Σ_jk weights_jk Δ²_jk in every column, for rows start..stop against rows 0..stop.

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from uhebo import checks
 from uhebo.belief import Outcome, OutcomeBelief, Units
 from uhebo.errors import InvalidInputError, MissingExtraError
-from uhebo.estimate import Fit, named_estimator
+from uhebo.estimate import DEFAULT_READING, READINGS, Fit, Reading, named_estimator
 from uhebo.gp import Data, Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.numerics.threads import single_threaded
@@ -29,12 +29,13 @@ class UHERegressor(RegressorMixin, BaseEstimator):
     targets are standardised; predictions are in the units of `y`. Time grows with the cube of the number of rows.
 
     Args:
-        estimator: how the hyperparameters are found: "map", "mle", "consistent", "thinned" or "hmc" (predictions are
-            then averaged over its draws). "consistent" suits points that were chosen by an optimiser, crowded around
-            an optimum, rather than drawn at random.
+        estimator: how the hyperparameters are found: "map", "mle", "consistent" or "hmc" (predictions are then averaged
+            over its draws). "consistent" suits points that were chosen by an optimiser, crowded around an optimum,
+            rather than drawn at random.
         kernel: "matern52", "matern32" or "se".
         prior: a name ("dim-scaled", "precise", "paper", "paper-scale", "paper-ev", "flat") or a `uhebo.gp.Prior`.
         random_state: an integer makes the fit repeatable.
+        reading: of the consistent loss: "observed", "distinct" or "drawn".
 
     Attributes:
         lengthscales_: one for each column, in the units of `X`.
@@ -60,24 +61,28 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         kernel: str | Kernel = "matern52",
         prior: str | Prior = "dim-scaled",
         random_state: Any = None,
+        reading: Reading = DEFAULT_READING,
     ) -> None:
         self.estimator = estimator
         self.kernel = kernel
         self.prior = prior
         self.random_state = random_state
+        self.reading = reading
 
     @single_threaded
     def fit(self, X: ArrayLike, y: ArrayLike) -> "UHERegressor":
         """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
         kernel = named_kernel(self.kernel)
         estimate = named_estimator(self.estimator)
+        checks.choice("reading", self.reading, READINGS)
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._low = inputs.min(axis=0)
         spread = np.ptp(inputs, axis=0)
         self._width = np.where(spread > 0.0, spread, 1.0)
         units, data = Units.of(Data.of(self._scaled(inputs), targets), sign=1.0, warped=False)
         prior = named_prior(self.prior, data.dimension)
-        self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=_generator(self.random_state))
+        rng = _generator(self.random_state)
+        self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=rng, reading=self.reading)
         self._believed = OutcomeBelief(Outcome(), units, self.fit_)
         theta = self.fit_.theta
         self.lengthscales_ = theta.ell * self._width

@@ -22,7 +22,7 @@ from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Failure, Fit, Model
+from uhebo.estimate import Failure, Fit, Model, Reading
 from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
@@ -52,6 +52,7 @@ class Settings:
     deterministic: bool = False
     exact: bool = False
     reward_clip: Clip = "below"
+    reading: Reading | None = None
 
     def applied_to(self, model: Model) -> Model:
         """A method's model with what the user chose put in."""
@@ -61,6 +62,7 @@ class Settings:
             kernel=self.kernel,
             noise="none" if self.deterministic else model.noise,
             exact=self.exact,
+            reading=model.reading if self.reading is None else self.reading,
         )
 
 

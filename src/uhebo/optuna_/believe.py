@@ -18,6 +18,8 @@ from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE, UHESampler
 
 DEFAULT = "auto"
+EARLIER_READING = "drawn"
+"""Reading of the consistent loss in studies whose settings do not name one: there was no other."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:
     kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
     if isinstance(kept, Mapping) and kept.get("method") in METHODS and kept["method"] != "random":
         try:
-            return UHESampler(**kept), None
+            return UHESampler(**{"reading": EARLIER_READING, **kept}), None
         except (TypeError, InvalidInputError):
             pass  # of another version, or written by something else
     if isinstance(kept, Mapping):

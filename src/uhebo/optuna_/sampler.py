@@ -31,6 +31,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.acquire.functions import check_acquisition
 from uhebo.checks import boolean, choice, integer, number, optional_integer
 from uhebo.errors import InvalidInputError
+from uhebo.estimate import READINGS, Reading
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
@@ -77,6 +78,8 @@ class UHESampler(BaseSampler):
         constraints_func: as in Optuna's samplers: called with each finished trial, returns the values of its
             constraints, feasible where none is above 0. A sequence of numbers, one number, or {name: number}. Or call
             `trial.set_constraint` in the objective (Optuna 5), which needs nothing here.
+        reading: of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says what they
+            are); default the method's own ("distinct" for the paper's methods).
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class UHESampler(BaseSampler):
         reward_clip: Clip = "below",
         independent_sampler: BaseSampler | None = None,
         constraints_func: ConstraintsFunc | None = None,
+        reading: Reading | None = None,
     ) -> None:
         self.method = method
         """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
@@ -112,6 +116,8 @@ class UHESampler(BaseSampler):
         if constraints_func is not None and not callable(constraints_func):
             raise InvalidInputError(f"constraints_func is {constraints_func!r}; expected a function of a trial")
         self._constraints_func = constraints_func
+        if reading is not None:
+            choice("reading", reading, READINGS)
         self.settings = Settings(
             seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
@@ -121,6 +127,7 @@ class UHESampler(BaseSampler):
             deterministic=boolean("deterministic", deterministic),
             exact=boolean("exact", exact),
             reward_clip=reward_clip,
+            reading=reading,
         )
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
 
@@ -247,6 +254,8 @@ class UHESampler(BaseSampler):
         """Arguments that make this sampler again, as JSON can hold them: what is not a name or a number is None."""
         given = {**vars(self.settings), "method": self.method, "kernel": self.settings.kernel.name}
         given |= {"n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
+        # By name, also where it is the method's own: the default reading may change.
+        given["reading"] = self.settings.applied_to(self._method.model).reading
         del given["horizon"]
         return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
 

@@ -56,8 +56,9 @@ def surrogate_error(task: ErrorCell, records: list[Record]) -> list[Record]:
 def beliefs(cell: Cell, data: Data, records: list[Record], t: int) -> list[Posterior]:
     """What the method believes after iteration t: its estimator on the data so far, lengthscales scaled as it does."""
     estimator = BELIEF.get(cell.method, "map")
-    prior = named_prior(dict(cell.options).get("prior", "paper"), data.dimension)
-    fit = ESTIMATORS[estimator](data, kernel="matern52", prior=prior, rng=np.random.default_rng([cell.seed, t]))
+    options, rng = cell.sampler_options, np.random.default_rng([cell.seed, t])
+    prior = named_prior(options.get("prior", "paper"), data.dimension)
+    fit = ESTIMATORS[estimator](data, kernel="matern52", prior=prior, rng=rng, reading=options["reading"])
     scalings = [record["g"] for record in records if "g" in record and record["t"] <= t]
     if scalings:
         return [Posterior.of(data, fit.theta.shrunk(scalings[-1]))]

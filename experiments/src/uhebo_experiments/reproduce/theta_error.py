@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import ESTIMATORS
+from uhebo.estimate import ESTIMATORS, Reading
 from uhebo.gp import Data, named_prior
 from uhebo.space import SearchSpace
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record
 
+READ_AS: dict[str, Reading] = {"consistent": "drawn", "thinned": "distinct", "observed": "observed"}
+"""Names in the records of the readings of the consistent loss -> reading."""
 COMPARED = ("mle", "map", "consistent", "thinned", "hmc")
 
 
@@ -46,7 +48,9 @@ def theta_error(task: ThetaCell, records: list[Record]) -> list[Record]:
         rng = np.random.default_rng([task.cell.seed, n])
         # Flat for the likelihood alone, the paper's prior for the rest: what each method of the paper would report.
         prior = "flat" if task.estimator == "mle" else "paper"
-        fit = ESTIMATORS[task.estimator](data, kernel="matern52", prior=named_prior(prior, data.dimension), rng=rng)
+        reading = READ_AS.get(task.estimator)
+        estimate = ESTIMATORS["consistent" if reading else task.estimator]
+        fit = estimate(data, kernel="matern52", prior=named_prior(prior, data.dimension), rng=rng, reading=reading)
         # Of several thetas (HMC) the mean of the logarithms.
         log_theta = np.mean([theta.to_log() for theta in fit.thetas], axis=0)
         error = float(np.sqrt(np.mean((log_theta[: data.dimension] - np.log(truth)) ** 2)))

@@ -1,14 +1,16 @@
 """The consistent loss as a GPyTorch marginal log likelihood.
 
-M ≥ n points x' are drawn uniformly in the unit cube and labelled with the target of the nearest training point; the
-value is the log marginal likelihood of those pairs under the model's own mean, kernel and noise, plus a log prior:
+M ≥ n points x' are drawn uniformly in the unit cube, and each has its nearest training point x̂'; the value is the log
+marginal likelihood of pairs made of them under the model's own mean, kernel and noise, plus a log prior:
 
-    ( log N(y(nn(x')); m(x'), K(x', x') + s2 I) + log p(θ) ) / M
+    ( log N(y(x̂'); m(x), K(x, x) + s2 I) + log p(θ) ) / number of pairs
 
-GPyTorch divides every marginal log likelihood by the number of points, so this one is divided by M; times M it is the
-value of `uhebo.estimate.consistent_estimate` for the same points, labels, prior, kernel and θ.
+with x = x̂' or x = x' by the reading (`uhebo.estimate.consistent`). GPyTorch divides every marginal log likelihood by
+the number of points, so this one is divided by that of the pairs; times it, it is the value of
+`uhebo.estimate.consistent_estimate` for the same points, labels, prior, kernel and θ.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +24,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from uhebo import checks
 from uhebo.errors import InvalidInputError
-from uhebo.estimate.consistent import nearest
+from uhebo.estimate import DEFAULT_READING, READINGS, Reading
 from uhebo.gp import Data, Domain, Prior, named_prior
 from uhebo.gp.priors import Density
 from uhebo.integrations.botorch.model import check_in_cube
@@ -43,10 +45,12 @@ class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
             `ScaleKernel` and the noise.
         pseudo_points: M, at least n; default 2n.
         seed: of the draw of x'; None for a new draw each time.
+        reading: "observed", "distinct" or "drawn".
 
     Attributes:
-        pseudo_inputs: x', (M, d).
-        nearest: row of the training point nearest to each x', (M,).
+        pseudo_inputs: inputs of the pairs without repetition: x', (M, d), or the nearest training points.
+        nearest: row of the training point that each of them has its label from.
+        copies: how many times each stands in the loss.
 
     Example:
         >>> mll = ConsistentMarginalLogLikelihood(model.likelihood, model, seed=0)  # doctest: +SKIP
@@ -61,35 +65,43 @@ class ConsistentMarginalLogLikelihood(ExactMarginalLogLikelihood):
         prior: str | Prior | None = None,
         pseudo_points: int | None = None,
         seed: int | None = None,
+        reading: Reading = DEFAULT_READING,
     ) -> None:
         super().__init__(likelihood, model)
+        checks.choice("reading", reading, READINGS)
         inputs = _inputs(model)
         count, dimension = inputs.shape
         self.prior = None if prior is None else named_prior(prior, dimension)
         points = 2 * count if pseudo_points is None else pseudo_points
         checks.integer("pseudo_points", points, count, also=", the number of observations: the loss needs M >= n")
-        observed = Data(inputs.cpu().double().numpy(), np.zeros(count), Domain.cube(dimension), 0.0, 1.0)
-        drawn = observed.domain.uniform(np.random.default_rng(seed), points)
-        self.register_buffer("pseudo_inputs", torch.from_numpy(drawn).to(inputs))
-        self.register_buffer("nearest", torch.from_numpy(nearest(observed, drawn)).to(inputs.device))
+        # Labels are row numbers, so that the pairs say which training point each has its label from.
+        observed = Data(inputs.cpu().double().numpy(), np.arange(float(count)), Domain.cube(dimension), 0.0, 1.0)
+        pairs = READINGS[reading](observed, points, np.random.default_rng(seed))
+        copies = np.ones(len(pairs.y)) if pairs.copies is None else pairs.copies
+        self.register_buffer("pseudo_inputs", torch.from_numpy(pairs.X).to(inputs))
+        self.register_buffer("nearest", torch.from_numpy(pairs.y.astype(np.int64)).to(inputs.device))
+        self.register_buffer("copies", torch.from_numpy(copies).to(inputs))
 
     def forward(self, function_dist: Any, target: Any, *params: Any, **kwargs: Any) -> Any:  # noqa: ARG002
-        """The loss with labels from `target`; the distribution at the training inputs is not what is scored."""
-        drawn = self.pseudo_inputs
-        latent = MultivariateNormal(self.model.mean_module(drawn), self.model.covar_module(drawn))
+        """The loss with labels from `target`; the distribution at the training inputs is not what is scored.
+
+        k copies of a pair are one with noise s2/k, and what `uhebo.gp.likelihood` says beside.
+        """
+        at, copies = self.pseudo_inputs, self.copies
+        latent = MultivariateNormal(self.model.mean_module(at), self.model.covar_module(at))
+        noise = self.likelihood.noise
         if isinstance(self.likelihood, FixedNoiseGaussianLikelihood):
-            noise = self.likelihood.noise[..., self.nearest]
-            noisy = MultivariateNormal(latent.mean, latent.lazy_covariance_matrix.add_diagonal(noise))
-        else:
-            noisy = self.likelihood(latent, drawn)
+            noise = noise[..., self.nearest]
+        noisy = MultivariateNormal(latent.mean, latent.lazy_covariance_matrix.add_diagonal(noise / copies))
         value = noisy.log_prob(target[..., self.nearest])
+        value = value - 0.5 * ((copies - 1) * (2 * math.pi * noise).log() + copies.log()).sum(dim=-1)
         if self.prior is None:
             value = self._add_other_terms(value, params)
         else:
             for parameters, density in self._densities(self.prior):
                 log_prior = _LogDensity.apply(parameters.log(), density)
                 value = value + log_prior.reshape(*value.shape, -1).sum(dim=-1)
-        return value / len(self.nearest)
+        return value / self.copies.sum()
 
     def _densities(self, prior: Prior) -> Iterator[tuple[Any, Density]]:
         """(parameters, density) for each part of θ that the model has."""
@@ -128,13 +140,16 @@ def fit_consistent(
     prior: str | Prior | None = None,
     pseudo_points: int | None = None,
     seed: int | None = None,
+    reading: Reading = DEFAULT_READING,
     **options: Any,
 ) -> Any:
     """Fit an existing `SingleTaskGP` by the consistent loss, in place, and return it ready for an acquisition.
 
     `options` go to `botorch.fit_gpytorch_mll`; the others are those of `ConsistentMarginalLogLikelihood`.
     """
-    mll = ConsistentMarginalLogLikelihood(model.likelihood, model, prior=prior, pseudo_points=pseudo_points, seed=seed)
+    mll = ConsistentMarginalLogLikelihood(
+        model.likelihood, model, prior=prior, pseudo_points=pseudo_points, seed=seed, reading=reading
+    )
     fit_gpytorch_mll(mll, **options)
     return model
 

@@ -10,7 +10,7 @@ from gpytorch.distributions import MultivariateNormal
 from linear_operator.utils.cholesky import psd_safe_cholesky
 
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import named_estimator
+from uhebo.estimate import DEFAULT_READING, Reading, named_estimator
 from uhebo.gp import Data, Kernel, Posterior, Prior
 
 LARGEST = 1e150
@@ -71,15 +71,18 @@ class UHEModel(Model, FantasizeMixin):
         kernel: str | Kernel = "matern52",
         prior: str | Prior = "paper",
         seed: int | None = None,
+        reading: Reading = DEFAULT_READING,
     ) -> "UHEModel":
         """Fit hyperparameters with an estimator of uhebo to train_X (n, d) in the unit cube and train_Y (n,) or (n, 1).
 
-        "hmc" gives several hyperparameters and is refused: make one model for each of `Fit.posteriors`.
+        `reading` is that of the consistent loss. "hmc" gives several hyperparameters and is refused: make one model for
+        each of `Fit.posteriors`.
         """
         data = Data.of(train_X.detach().cpu().numpy(), train_Y.detach().cpu().numpy())
         remedy = "scale train_X with botorch.utils.transforms.normalize and the bounds of the search space"
         check_in_cube(data.X, remedy)
-        fit = named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        fit = named_estimator(estimator)(data, kernel=kernel, prior=prior, rng=rng, reading=reading)
         if len(fit.thetas) > 1:
             raise InvalidInputError(
                 f"{estimator!r} gives {len(fit.thetas)} hyperparameters and a model has one; "
