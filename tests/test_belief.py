@@ -140,7 +140,7 @@ def test_whoever_loads_the_study_gets_the_model_of_the_sampler_that_made_it(tmp_
     assert (theirs.model.kernel.name, theirs.prior.name, theirs.model.noise) == ("se", "dim-scaled", "none")
     np.testing.assert_array_equal(theirs.theta.to_log(), ours.theta.to_log())
     kept = json.loads(json.dumps(loaded.user_attrs[SETTINGS_ATTRIBUTE]))
-    assert UHESampler(**kept).settings == sampler.settings
+    assert UHESampler(**kept).arguments == sampler.arguments
 
 
 @pytest.mark.parametrize("kept", [{"method": "gone"}, {"method": "map", "kernel": "odd"}, {"method": "map", "x": 1}, 7])
