@@ -19,6 +19,7 @@ from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record, Table, Task
+from uhebo_experiments.variants import method_named
 
 AnyTask = TypeVar("AnyTask", bound=Task)
 NOISE_STREAM = 3
@@ -31,7 +32,7 @@ def run_cell(cell: Cell) -> list[Record]:
     initial = INITIAL_PER_DIMENSION * case.dimension
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # also in a worker process, where nobody has done so
     sampler = UHESampler(
-        method=cell.method,
+        method=method_named(cell.method),
         n_trials=initial + cell.budget,
         n_startup_trials=initial,
         seed=cell.seed,

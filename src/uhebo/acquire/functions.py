@@ -23,6 +23,8 @@ from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
 
 ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
+PREDICTIVE_UCB = "ucb-predictive"
+"""An acquisition for methods that are defined with it: another reading of the paper, not an option of the sampler."""
 AGAINST_THE_BEST = ("log-ei", "pi")
 """Acquisitions that measure against the best value so far."""
 SMALLEST_DEVIATION = 1e-9
@@ -43,6 +45,16 @@ def ucb(beta: float) -> Scalar:
 
     def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
         return mean + beta * deviation, np.ones_like(mean), np.full_like(mean, beta)
+
+    return value
+
+
+def predictive_ucb(beta: float, noise: float) -> Scalar:
+    """μ + β √(σ² + s2): the deviation of an observation, as GPy predicts it, in place of the latent function's."""
+
+    def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
+        whole = np.sqrt(deviation * deviation + noise)
+        return mean + beta * whole, np.ones_like(mean), beta * deviation / whole
 
     return value
 
@@ -159,6 +171,9 @@ def surface(
     """The named acquisition over these posteriors; Thompson sampling has no surface (`maximise_sample`)."""
     if name == "ucb":
         return Surface(posteriors, ucb(beta), False, weights)
+    if name == PREDICTIVE_UCB:
+        noise = float(np.mean([posterior.theta.s2 for posterior in posteriors]))
+        return Surface(posteriors, predictive_ucb(beta, noise), False, weights)
     if name == "log-ei":
         return Surface(posteriors, log_ei(best), True, weights)
     if name == "pi":

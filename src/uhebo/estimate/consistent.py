@@ -24,7 +24,7 @@ from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import DEFAULT_READING, Fit, Reading
 from uhebo.estimate.fit import FRESH_STARTS, Climber, Pairs
-from uhebo.gp.data import Data, Theta
+from uhebo.gp.data import ROUNDING, Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.types import Array, Rng
@@ -55,15 +55,25 @@ def consistent_estimate(
     pseudo_points: int | None = None,
     block_size: int | None = None,
     reading: Reading = DEFAULT_READING,
+    own_scale: bool = False,
 ) -> Fit:
-    """Maximise the log posterior on M pairs (default 2n); `block_size` makes it a composite likelihood."""
-    pairs = READINGS[choice("reading", reading, READINGS)]
+    """Maximise the log posterior on M pairs (default 2n); `block_size` makes it a composite likelihood.
+
+    With `own_scale` the labels of the pairs are standardised once more, by their own mean and deviation: they are not
+    quite those of the data, and the paper does not say.
+    """
+    make = READINGS[choice("reading", reading, READINGS)]
     count = 2 * len(data) if pseudo_points is None else pseudo_points
     if count < len(data):
         raise InvalidInputError(f"pseudo_points={count} for {len(data)} observations; the loss needs M >= n")
     if block_size is not None and block_size < 1:
         raise InvalidInputError(f"block_size={block_size}; expected at least 1, or None for the loss in full")
-    climb = Climber("consistent", lambda data, rng: pairs(data, count, rng), block_size=block_size)
+
+    def pairs(data: Data, rng: Rng) -> Pairs:
+        made = make(data, count, rng)
+        return standardised(made) if own_scale else made
+
+    climb = Climber("consistent", pairs, block_size=block_size)
     return climb(data, kernel=kernel, prior=prior, rng=rng, warm=warm, starts=starts, tolerance=tolerance)
 
 
@@ -82,6 +92,13 @@ def observed(data: Data, count: int, rng: Rng) -> Pairs:
 def distinct(data: Data, count: int, rng: Rng) -> Pairs:
     """The observed points nearest to some of `count` uniform draws."""
     return observed(data, count, rng)._replace(copies=None)
+
+
+def standardised(pairs: Pairs) -> Pairs:
+    """The same with labels of mean 0 and deviation 1, copies counted; labels without spread stay as they are."""
+    mean = np.average(pairs.y, weights=pairs.copies)
+    deviation = float(np.sqrt(np.average((pairs.y - mean) ** 2, weights=pairs.copies)))
+    return pairs if deviation <= ROUNDING else pairs._replace(y=(pairs.y - mean) / deviation)
 
 
 READINGS: dict[Reading, Callable[[Data, int, Rng], Pairs]] = {

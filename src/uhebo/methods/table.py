@@ -13,7 +13,7 @@ Each is a function of one `Step`; the table in the README says what they do. To 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from uhebo.belief.history import Trial
 from uhebo.errors import InvalidInputError
@@ -46,15 +46,16 @@ def ra(step: Step) -> Proposal:
     return step.random() if step.slot.first_half else step.model("consistent")
 
 
-def paired_exp3(step: Step, estimator: str) -> Proposal:
+def paired_exp3(step: Step, estimator: str, second: str | None = None) -> Proposal:
     """UHE-BO, Algorithm 1: an arm is drawn at odd t and holds for two iterations.
 
-    Arm 1 takes a random point and then the acquisition's; arm 2 takes two of the acquisition's.
+    Arm 1 takes a random point and then the acquisition's; arm 2 takes two of the acquisition's. Both by `estimator`, or
+    arm 2 by `second`: the paper's section 5.1 has it "assuming the correct GP modeling", its Algorithm 1 does not.
     """
     tags = pair_arm(step)
     if step.slot.first_half and tags["arm"] == RANDOM_ARM:
         return step.random(**tags)
-    return step.model(estimator, **tags)
+    return step.model(second if second and tags.get("arm") == MODEL_ARM else estimator, **tags)
 
 
 def pair_arm(step: Step) -> dict[str, Any]:
@@ -137,7 +138,11 @@ def _portfolio_rewards(step: Step, fit: Fit, known: Mapping[int, float]) -> dict
     return rewards
 
 
-def a_gp_ucb(step: Step) -> Proposal:
+Units = Literal["standardised", "raw"]
+"""What κ and p(t) of the two scaling methods are counted in: standard deviations of y, or y as it was told."""
+
+
+def a_gp_ucb(step: Step, units: Units = "standardised") -> Proposal:
     """A-GP-UCB: MAP lengthscales divided by a factor g(t) that never falls; g and the deviations spent are recorded."""
     if not step.history.finished:
         return step.no_data()
@@ -151,16 +156,18 @@ def a_gp_ucb(step: Step) -> Proposal:
         beta=beta,
         previous=max((float(tags["g"]) for tags in past), default=1.0),
         spent=sum(2.0 * float(tags["beta"]) * float(tags["deviation"]) for tags in past),
+        unit=step.data.scale if units == "raw" else 1.0,
     )
     return _scaled(step, fit, scaling, beta=round(beta, 6))
 
 
-def wang_de_freitas(step: Step) -> Proposal:
+def wang_de_freitas(step: Step, units: Units = "standardised") -> Proposal:
     """Wang & de Freitas: the mildest shortening of the MAP lengthscales whose UCB point is uncertain enough."""
     if not step.history.finished:
         return step.no_data()
     fit = step.fit("map")
-    return _scaled(step, fit, wang_de_freitas_scaling(fit.posterior, step.ucb_maximiser()))
+    unit = step.data.scale if units == "raw" else 1.0
+    return _scaled(step, fit, wang_de_freitas_scaling(fit.posterior, step.ucb_maximiser(), unit=unit))
 
 
 def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
