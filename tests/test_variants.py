@@ -48,7 +48,7 @@ def test_raw_units_are_those_of_y() -> None:
 
 
 def test_arm_2_by_map() -> None:
-    sampler = UHESampler(method=VARIANTS["uhe/arm-2-map"], seed=1, n_trials=30, n_startup_trials=6)
+    sampler = UHESampler(method=VARIANTS["uhe/arm-2-map"], seed=2, n_trials=30, n_startup_trials=6)
     study = optuna.create_study(sampler=sampler)
     study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + t.suggest_float("y", 0, 1), n_trials=20)
     tags = [trial.system_attrs["uhebo:step"] for trial in study.trials[6:]]

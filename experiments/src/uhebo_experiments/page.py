@@ -89,6 +89,7 @@ def _inline(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    verdict = text if text in ("reproduced", "not reproduced", "undecided") else ""
+    word = text.partition(" under ")[0]
+    verdict = word if word in ("reproduced", "not reproduced", "undecided") else ""
     attribute = f' class="{verdict.replace(" ", "-")}"' if verdict else ""
     return f"<td{attribute}>{_inline(text)}</td>"

@@ -12,6 +12,8 @@ from uhebo.types import Array
 FEWEST = 6
 """Seeds below which nothing is concluded: with five, no rank test can reach 5 %."""
 RESAMPLES = 10_000
+LEVEL = 0.05
+"""Of the rank test; the interval is that of 95 %."""
 FEW = 13
 """Seeds up to which every choice of signs is tried where there are ties, as SciPy does, only faster."""
 
@@ -33,8 +35,9 @@ class Effect:
 
     @property
     def outcome(self) -> Outcome:
-        """Better where the whole interval is above 0, worse where it is below."""
-        if self.seeds < FEWEST:
+        """Better where the whole interval is above 0, worse where it is below, and the rank test shows a difference of
+        the same sign. Where a few large differences stand against many small ones the two disagree."""
+        if self.seeds < FEWEST or self.p >= LEVEL or (self.ahead - self.behind) * self.mean <= 0.0:
             return "undecided"
         return "better" if self.low > 0.0 else "worse" if self.high < 0.0 else "undecided"
 

@@ -19,8 +19,9 @@ LOOK: dict[str, tuple[str, str, Any]] = {
     "ra": ("RA-BO", "#009E73", "--"),
     "random-exp3": ("Random+EXP3", "#CC79A7", "-."),
     "mle": ("MLE", "#882255", ":"),
-    "consistent": ("consistent", "#0072B2", "-"),
-    "thinned": ("thinned", "#56B4E9", (0, (3, 1))),
+    "consistent": ("consistent, drawn", "#0072B2", "-"),
+    "thinned": ("consistent, distinct", "#56B4E9", (0, (3, 1))),
+    "observed": ("consistent, observed", "#009E73", (0, (4, 1, 1, 1))),
 }
 """Method or estimator -> its name in print, colour, dashes."""
 TITLES = {

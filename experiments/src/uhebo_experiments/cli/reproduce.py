@@ -18,6 +18,12 @@ def reproduce(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in minutes.")] = False,
+    readings: Annotated[
+        str | None,
+        typer.Option(
+            help="Readings of the paper, separated by commas, the first for the figures; default all of the matrix."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for records, figures and the page.")] = Path("reproduction"),
 ) -> None:
     """Check the paper: run what is missing, draw the figures, judge the claims.
@@ -30,23 +36,26 @@ def reproduce(
       $ uhebo reproduce fig1 --quick --out paper
     """
     from uhebo.errors import InvalidInputError
-    from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, sized
+    from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, columns, sized
     from uhebo_experiments.reproduce.summary import write_summary
 
     if target not in TARGETS:
         raise InvalidInputError(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
     if jobs == 0 or jobs < -1:
         raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one per core")
-    reproduction = Reproduction(out, sized(quick=quick, seeds=seeds, budget=budget), jobs)
+    chosen = columns() if readings is None else tuple(name.strip() for name in readings.split(","))
+    reproduction = Reproduction(out, sized(quick=quick, seeds=seeds, budget=budget), jobs, readings=chosen)
     if target not in ("claims", "all"):
         say(f"wrote {reproduction.draw(target)} and its PDF")
         return
     drawn = {name: reproduction.draw(name) for name in TARGETS[:7]} if target == "all" else {}
     options = "".join(
-        f" --{name} {value}" for name, value in (("seeds", seeds), ("budget", budget)) if value is not None
+        f" --{name} {value}"
+        for name, value in (("seeds", seeds), ("budget", budget), ("readings", readings))
+        if value is not None
     )
     command = f"uhebo reproduce {target}{options}{' --quick' if quick else ''} --out {out}"
     page = write_summary(reproduction, drawn, command)
     for claim in reproduction.claims:
-        typer.echo(f"{claim.name}  {claim.verdict:<15} {claim.text}")
+        typer.echo(f"{claim.name}  {claim.verdict + ' under ' + reproduction.main.column:<30} {claim.text}")
     say(f"wrote {page}")

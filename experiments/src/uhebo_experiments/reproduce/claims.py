@@ -2,7 +2,9 @@
 
 A verdict follows from paired comparisons by one rule. A claim "better than" is reproduced when every comparison is
 better, not reproduced when one is worse, and undecided otherwise. A claim "comparable" is reproduced unless one is
-worse. The differences are of final simple regret (or of mean squared error, or of log seconds), seed by seed.
+worse by more than 1 % of the regret after the initial design. Better and worse are words of `paired.Effect`: interval
+and rank test must agree. The differences are of final simple regret (or of mean squared error, or of log seconds), seed
+by seed. A verdict is one under a reading of the paper: the column of the matrix it stands in.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ SIMILAR = 2.0
 FAR = 5.0
 """A running time this many times smaller counts as far below."""
 RATE = -0.5
+TOLERANCE = 0.01
+"""Share of the regret after the initial design by which a comparable method may be worse."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,16 @@ class Comparison:
     rival: str
     effect: Effect
     needed: Literal["better", "not worse"]
+    beyond: Effect | None = None
+    """The effect with the tolerance of a comparable method given to it; None where there is none."""
 
     @property
     def holds(self) -> bool:
-        return self.effect.outcome == "better" or (self.needed == "not worse" and self.effect.outcome != "worse")
+        return self.effect.outcome == "better" or (self.needed == "not worse" and not self.fails)
 
     @property
     def fails(self) -> bool:
-        return self.effect.outcome == "worse"
+        return (self.effect if self.beyond is None else self.beyond).outcome == "worse"
 
 
 @dataclass(frozen=True)
@@ -60,15 +66,27 @@ Regrets = Mapping[tuple[str, str], Curves]
 
 
 def compared(
-    values: Mapping[tuple[str, str], Array], problems: Sequence[str], rivals: Sequence[str], needed: str = "better"
+    values: Mapping[tuple[str, str], Array], problems: Sequence[str], rivals: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """UHE-BO against each rival on each problem."""
-    kind: Literal["better", "not worse"] = "better" if needed == "better" else "not worse"
+    """UHE-BO, which should be better, against each rival on each problem."""
     return tuple(
-        Comparison(where, rival, compare(values[where, "uhe"], values[where, rival]), kind)
+        Comparison(where, rival, compare(values[where, "uhe"], values[where, rival]), "better")
         for where in problems
         for rival in rivals
     )
+
+
+def comparable(regrets: Regrets, problems: Sequence[str], rivals: Sequence[str]) -> tuple[Comparison, ...]:
+    """UHE-BO, which should not be worse by more than the tolerance, against each rival on each problem."""
+    found = []
+    for where in problems:
+        ours = regrets[where, "uhe"]
+        tolerance = TOLERANCE * float(ours.regret[:, 0].mean())
+        for rival in rivals:
+            theirs = regrets[where, rival].final
+            beyond = compare(ours.final - tolerance, theirs)
+            found.append(Comparison(where, rival, compare(ours.final, theirs), "not worse", beyond))
+    return tuple(found)
 
 
 def judge(name: str, text: str, comparisons: Sequence[Comparison]) -> Claim:
@@ -95,7 +113,7 @@ def _listed(comparisons: Sequence[Comparison]) -> str:
 
 
 def regret_claims(regrets: Regrets, ablation: Regrets, real: Sequence[str]) -> list[Claim]:
-    """C1-C4 and C6, on final simple regret."""
+    """C1-C4 and C6, on final simple regret; without real problems C2 and C3 on the others, and no C4."""
     final = {key: curve.final for key, curve in regrets.items()}
     parts = {key: curve.final for key, curve in ablation.items()}
     hard, easy = ("deceptive", "h1"), ("branin", "hartmann3")
@@ -104,13 +122,13 @@ def regret_claims(regrets: Regrets, ablation: Regrets, real: Sequence[str]) -> l
     others = [name for name in real if name not in forests]
     learned = compared(final, others, RIVALS)
     learned += compared(final, forests, [r for r in RIVALS if r != "hmc"])
-    learned += compared(final, forests, ["hmc"], "not worse")
+    learned += comparable(regrets, forests, ["hmc"])
     most = compared(final, everywhere, ("a-gp-ucb", "wang-de-freitas"))
-    return [
+    claims = [
         judge(
             "C1",
             "UHE-BO is better than all others on Deceptive and h1 and comparable on Branin and Hartmann3",
-            (*compared(final, hard, RIVALS), *compared(final, easy, RIVALS, "not worse")),
+            (*compared(final, hard, RIVALS), *comparable(regrets, easy, RIVALS)),
         ),
         judge_most("C2", "UHE-BO is ahead of A-GP-UCB and of Wang & de Freitas on most problems", most),
         judge(
@@ -119,16 +137,15 @@ def regret_claims(regrets: Regrets, ablation: Regrets, real: Sequence[str]) -> l
             compared(final, everywhere, ("portfolio", "random")),
         ),
         judge(
-            "C4",
-            "UHE-BO is ahead on LR and XGBoost, and on the forest ahead of all but MCMC, with which it is level",
-            learned,
-        ),
-        judge(
             "C6",
             "both parts count: UHE-BO is ahead of RA-BO and of Random+EXP3",
             compared(parts, SYNTHETIC, ("ra", "random-exp3")),
         ),
     ]
+    if learned:
+        text = "UHE-BO is ahead on LR and XGBoost, and on the forest ahead of all but MCMC, with which it is level"
+        claims.append(judge("C4", text, learned))
+    return claims
 
 
 def judge_most(name: str, text: str, comparisons: Sequence[Comparison]) -> Claim:
@@ -200,12 +217,15 @@ def time_claim(seconds: Mapping[tuple[str, str], Array], problems: Sequence[str]
     return Claim("C7", text, verdict, "; ".join(lines))
 
 
-def rate_claim(sizes: Sequence[int], errors: Array) -> Claim:
+def rate_claim(sizes: Sequence[int], errors: Array, dimension: int) -> Claim:
     """C8: slope of log error against log n, the error averaged over seeds; interval by resampling seeds.
 
-    An interval that reaches both the rate and 0 says nothing.
+    It is about large n, so the smaller half of the sizes is left out. An interval that reaches both the rate and 0 says
+    nothing. Proposition 1 itself has the rate t^(-1/2d), which is said beside.
     """
     rng = np.random.default_rng(0)
+    half = max(2, (len(sizes) + 1) // 2)
+    sizes, errors = sizes[-half:], errors[:, -half:]
     logs = np.log(np.asarray(sizes, dtype=np.float64))
 
     def slope(sample: Array) -> float:
@@ -214,8 +234,10 @@ def rate_claim(sizes: Sequence[int], errors: Array) -> Claim:
     count = len(errors)
     slopes = [slope(errors[rng.integers(count, size=count)]) for _ in range(2000)]
     low, high = (float(v) for v in np.quantile(slopes, [0.025, 0.975]))
+    own = -0.5 / dimension
     reason = (
         f"the error goes as n^{slope(errors):.2f}, interval [{low:.2f}, {high:.2f}], for n = {sizes[0]} to {sizes[-1]}"
+        f"; Proposition 1's own rate, n^{own:.2f}, is {'not ' if low > own else ''}reached"
     )
     verdict: Verdict = "not reproduced" if low > RATE else "undecided" if high >= 0.0 else "reproduced"
     if count < FEWEST:

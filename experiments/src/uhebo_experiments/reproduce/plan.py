@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from uhebo.estimate import DEFAULT_READING, Reading
+from uhebo.optuna_.believe import EARLIER_READING
 from uhebo_experiments.cells import Cell
 
 SYNTHETIC = ("branin", "hartmann3", "deceptive", "h1")
@@ -30,6 +32,38 @@ VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
     "β = √1.96": (("beta", 1.4),),
 }
 """Other readings of the paper, as options of the sampler."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One way of reading the paper, under which its claims are judged."""
+
+    about: str
+    reading: Reading = DEFAULT_READING
+    """Of the consistent loss."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Methods that are run as a variant of themselves (`uhebo_experiments.variants`)."""
+
+
+COLUMNS: dict[str, Column] = {
+    "observed": Column("inputs x̂', copies kept: the printed equation and Algorithm 1", "observed"),
+    "distinct": Column("inputs x̂', each once", "distinct"),
+    "drawn": Column("inputs x', labels of x̂': the proof of Proposition 1", "drawn"),
+    "arm-2-map": Column("arm 2 by MAP, arm 1 by the consistent loss (section 5.1)", variants={"uhe": "uhe/arm-2-map"}),
+    "own-scale": Column("labels of the loss standardised on their own", variants={"uhe": "uhe/own-scale"}),
+    "predictive": Column(
+        "UCB with the deviation of an observation, noise included, for UHE-BO and MAP",
+        variants={"uhe": "uhe/predictive", "map": "map/predictive"},
+    ),
+    "raw-units": Column(
+        "κ and p(t) of the rivals in units of y",
+        variants={"a-gp-ucb": "a-gp-ucb/raw", "wang-de-freitas": "wang-de-freitas/raw"},
+    ),
+}
+"""The matrix claim × reading. The last four have the default reading of the loss, where they do not say otherwise."""
+WHOLE = ("observed", "distinct", "drawn")
+"""Columns in which every claim is judged; in the others those about regret, on the synthetic problems."""
+MAIN = DEFAULT_READING
 H1_READINGS = {"h1-100": "h1 on the box ±100", "h1-outside": "h1 with the +1 outside the root"}
 """Other readings of h1: problem -> how it is read."""
 
@@ -73,60 +107,77 @@ QUICK = Scale(
 """Everything is drawn and nothing is concluded: minutes, not hours."""
 
 
-def cell(problem: str, method: str, seed: int, budget: int, fidelity: int | None = None, **options: Any) -> Cell:
-    """A cell as the paper runs it."""
+def cell(
+    problem: str,
+    method: str,
+    seed: int,
+    budget: int,
+    fidelity: int | None = None,
+    column: str = MAIN,
+    **options: Any,
+) -> Cell:
+    """A cell as the paper runs it, read as the column says."""
+    read = COLUMNS[column]
     if method in EXACT:
         options["exact"] = True
-    return Cell(problem, method, seed, budget, fidelity, tuple(sorted(options.items())))
+        if read.reading != EARLIER_READING:  # records of cells that name none have that one
+            options["reading"] = read.reading
+    return Cell(problem, read.variants.get(method, method), seed, budget, fidelity, tuple(sorted(options.items())))
 
 
-def synthetic(scale: Scale, methods: Iterable[str] = METHODS) -> list[Cell]:
+def synthetic(scale: Scale, methods: Iterable[str] = METHODS, column: str = MAIN) -> list[Cell]:
     """Upper row of figure 2; figures 3, 4 and 5 are computed from the same runs."""
     return [
-        cell(problem, method, seed, scale.synthetic_budget)
+        cell(problem, method, seed, scale.synthetic_budget, column=column)
         for seed in range(scale.seeds)
         for problem in SYNTHETIC
         for method in methods
     ]
 
 
-def real(scale: Scale, methods: Iterable[str] = METHODS) -> list[Cell]:
+def real(scale: Scale, methods: Iterable[str] = METHODS, column: str = MAIN) -> list[Cell]:
     """Lower row of figure 2. Seeds come first: the methods of one seed share the models of their initial design."""
     fidelities = dict(scale.fidelities)
     return [
-        cell(problem, method, seed, scale.real_budget, fidelities.get(problem))
+        cell(problem, method, seed, scale.real_budget, fidelities.get(problem), column)
         for problem in scale.real
         for seed in range(scale.seeds)
         for method in methods
     ]
 
 
-def ablation(scale: Scale) -> list[Cell]:
+def ablation(scale: Scale, column: str = MAIN) -> list[Cell]:
     """Figure 5: what the two parts of UHE-BO contribute."""
-    return synthetic(scale, ABLATION)
+    return synthetic(scale, ABLATION, column)
 
 
-def known_paths(scale: Scale) -> list[Cell]:
+def known_paths(scale: Scale, column: str = MAIN) -> list[Cell]:
     """Figure 6: data from a search, from RA-BO and i.i.d., on functions whose theta is known."""
     budget = max(scale.path_sizes)
-    return [cell(PATH, method, seed, budget) for seed in range(scale.path_seeds) for method in SOURCES.values()]
+    return [
+        cell(PATH, method, seed, budget, column=column)
+        for seed in range(scale.path_seeds)
+        for method in SOURCES.values()
+    ]
 
 
-def long_runs(scale: Scale) -> list[Cell]:
+def long_runs(scale: Scale, column: str = MAIN) -> list[Cell]:
     """Figure 7. The consistent loss goes in blocks here, as the sampler does by default at this size."""
-    return [Cell(PATH, method, seed, scale.long_budget) for seed in range(scale.long_seeds) for method in LONG]
+    seeds = range(scale.long_seeds)
+    cells = [cell(PATH, method, seed, scale.long_budget, column=column) for seed in seeds for method in LONG]
+    return [replace(c, options=tuple(o for o in c.options if o[0] != "exact")) for c in cells]
 
 
-def variants(scale: Scale) -> list[Cell]:
+def variants(scale: Scale, column: str = MAIN) -> list[Cell]:
     """Other readings of the paper: UHE-BO, and the MAP baseline where the reading concerns it too."""
     otherwise_h1 = [
-        cell(problem, method, seed, scale.synthetic_budget)
+        cell(problem, method, seed, scale.synthetic_budget, column=column)
         for seed in range(scale.seeds)
         for problem in H1_READINGS
         for method in ("uhe", "map")
     ]
     return otherwise_h1 + [
-        cell(problem, method, seed, scale.synthetic_budget, **dict(VARIANTS[name]))
+        cell(problem, method, seed, scale.synthetic_budget, column=column, **dict(VARIANTS[name]))
         for name in scale.variants
         for seed in range(scale.seeds)
         for problem in SYNTHETIC

@@ -21,7 +21,8 @@ from uhebo_experiments.table import Record
 
 READ_AS: dict[str, Reading] = {"consistent": "drawn", "thinned": "distinct", "observed": "observed"}
 """Names in the records of the readings of the consistent loss -> reading."""
-COMPARED = ("mle", "map", "consistent", "thinned", "hmc")
+NAME_OF = {reading: name for name, reading in READ_AS.items()}
+COMPARED = ("mle", "map", *READ_AS, "hmc")
 
 
 @dataclass(frozen=True)
