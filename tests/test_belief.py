@@ -24,7 +24,7 @@ import uhebo
 from tests.conftest import require
 from uhebo import UHESampler
 from uhebo.belief import Belief, Units
-from uhebo.belief.belief import mixture_quantile, mixture_scores
+from uhebo.belief.mixture import mixture_quantile, mixture_scores
 from uhebo.cli import main
 from uhebo.diagnosis import diagnose
 from uhebo.errors import InvalidInputError

@@ -260,12 +260,6 @@ def test_misuse_is_refused_at_once(options: dict[str, Any], message: str) -> Non
         UHESampler(**options)
 
 
-def test_several_objectives_are_refused() -> None:
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=UHESampler())
-    with pytest.raises(InvalidInputError, match="one objective and this study has 2"):
-        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=1)
-
-
 def test_a_study_that_ran_can_be_pickled_with_its_sampler() -> None:
     """Dask and joblib send studies to other processes."""
     study = optuna.create_study(sampler=UHESampler(seed=0, n_startup_trials=2))

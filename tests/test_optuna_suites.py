@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+    SingleOnlySamplerTestCase,
+)
 
 from uhebo import UHESampler
 
@@ -45,5 +50,15 @@ class TestRelative(RelativeSamplerTestCase):
         return partial(UHESampler, seed=0, n_startup_trials=0)
 
 
-class TestSingleOnly(_Sampler, SingleOnlySamplerTestCase):
-    pass
+class TestMultiObjective(MultiObjectiveSamplerTestCase):
+    @pytest.fixture(params=[0, 1])
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        return partial(UHESampler, seed=0, n_startup_trials=request.param)
+
+
+class TestSingleOnly(SingleOnlySamplerTestCase):
+    """The paper's methods refuse several objectives."""
+
+    @pytest.fixture(params=["uhe", "map"])
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        return partial(UHESampler, seed=0, n_startup_trials=0, method=request.param)

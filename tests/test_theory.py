@@ -11,7 +11,7 @@ import pytest
 from uhebo.errors import InvalidInputError
 from uhebo.gp import KERNELS, Domain, Theta
 from uhebo.gp.kernels import squared_distance
-from uhebo.methods.step import beta_schedule
+from uhebo.methods.schedule import beta_schedule
 from uhebo_experiments.theory import (
     greedy_information_gain,
     information_gain,

@@ -11,7 +11,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Domain, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel, squared_distance
 from uhebo.methods.bandit import gamma_for_horizon
-from uhebo.methods.step import beta_schedule
+from uhebo.methods.schedule import beta_schedule
 from uhebo.numerics.linalg import safe_cholesky
 from uhebo.types import Array
 

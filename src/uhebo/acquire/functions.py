@@ -13,6 +13,7 @@ A limit on another outcome (`uhebo.acquire.limits`) adds the log of the chance t
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp
@@ -110,6 +111,17 @@ def log_spread(share: float) -> Scalar:
         return share * np.log(deviation), np.zeros_like(mean), share / deviation
 
     return value
+
+
+class AnySurface(Protocol):
+    """What can be maximised over x."""
+
+    @property
+    def posteriors(self) -> Sequence[Posterior]: ...
+
+    def __call__(self, X: Array) -> Array: ...
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]: ...
 
 
 @dataclass(frozen=True)

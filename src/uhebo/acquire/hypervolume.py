@@ -12,12 +12,15 @@ has a slope where the improvement underflows.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 
-from uhebo.acquire.functions import log_h
+from uhebo.acquire.functions import SMALLEST_DEVIATION, Surface, log_h
+from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
 
 NARROW = 1e-3
@@ -113,6 +116,38 @@ def log_ehvi(means: Array, deviations: Array, lower: Array, upper: Array) -> tup
     total = logsumexp(terms, axis=0)
     shares = np.exp(terms - total)
     return total, np.einsum("kp,mkp->mp", shares, by_mean), np.einsum("kp,mkp->mp", shares, by_deviation)
+
+
+@dataclass(frozen=True)
+class HypervolumeSurface:
+    """log EHVI over x under one posterior per objective, and what limits on other outcomes add to it."""
+
+    posteriors: Sequence[Posterior]
+    lower: Array
+    upper: Array
+    weights: tuple[Surface, ...] = ()
+
+    def __call__(self, X: Array) -> Array:
+        """Values at the rows of X."""
+        means, variances = zip(*(posterior.predict(X) for posterior in self.posteriors), strict=True)
+        deviations = np.maximum(np.sqrt(np.array(variances)), SMALLEST_DEVIATION)
+        value = log_ehvi(np.array(means), deviations, self.lower, self.upper)[0]
+        return sum((weight(X) for weight in self.weights), value)
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (p,) and gradients (p, d)."""
+        found = [posterior.predict_with_gradient(X) for posterior in self.posteriors]
+        means, variances, mean_gradients, variance_gradients = (np.array(part) for part in zip(*found, strict=True))
+        deviations = np.maximum(np.sqrt(variances), SMALLEST_DEVIATION)
+        value, by_mean, by_deviation = log_ehvi(means, deviations, self.lower, self.upper)
+        # dσ = dσ²/(2σ); on the floor σ is constant.
+        by_variance = np.where(deviations > SMALLEST_DEVIATION, by_deviation / (2.0 * deviations), 0.0)
+        gradient = np.einsum("mp,mpd->pd", by_mean, mean_gradients)
+        gradient += np.einsum("mp,mpd->pd", by_variance, variance_gradients)
+        for weight in self.weights:
+            more, slope = weight.with_gradient(X)
+            value, gradient = value + more, gradient + slope
+        return value, gradient
 
 
 def log_partial_improvement(mean: Array, deviation: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.acquire.functions import Surface
+from uhebo.acquire.functions import AnySurface
 from uhebo.acquire.limits import Limits, sampled_within
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import squared_distance
@@ -48,7 +48,7 @@ class Explored:
         return replace(self, taken=np.concatenate([self.taken, point[None]])) if len(self.taken) else self
 
 
-def maximise(surface: Surface, explored: Explored, rng: Rng) -> Array:
+def maximise(surface: AnySurface, explored: Explored, rng: Rng) -> Array:
     """The point (d,) of the space with the largest acquisition value found."""
     space = explored.space
     if space.size <= ENUMERATED:
@@ -98,7 +98,7 @@ def _spread_best(points: Array, values: Array, ell: Array) -> NDArray[np.intp]:
     return np.array(chosen, dtype=np.intp)
 
 
-def _improve(surface: Surface, explored: Explored, points: Array) -> Array:
+def _improve(surface: AnySurface, explored: Explored, points: Array) -> Array:
     """Climb in the numeric columns, then move the discrete ones, then climb once more in the continuous ones.
 
     Numbers on which it depends which others are active do not climb: a step would change the columns that move.
@@ -116,7 +116,7 @@ def _improve(surface: Surface, explored: Explored, points: Array) -> Array:
     return space.snap(_climb(surface, space, points, continuous)) if continuous.any() else points
 
 
-def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[np.bool_]) -> Array:
+def _climb(surface: AnySurface, space: SearchSpace, points: Array, moving: NDArray[np.bool_]) -> Array:
     """BFGS ascent in the `moving` columns of every point at once, as far as they are active.
 
     The others stay because their gradient is zero: neither a step nor a BFGS update can then couple to them.
@@ -141,7 +141,7 @@ def _climb(surface: Surface, space: SearchSpace, points: Array, moving: NDArray[
     ).x
 
 
-def _sweep(surface: Surface, explored: Explored, point: Array) -> Array:
+def _sweep(surface: AnySurface, explored: Explored, point: Array) -> Array:
     """Coordinate search over the discrete columns: each takes its best value in turn, until nothing improves."""
     space = explored.space
     value = float(surface(point[None])[0])

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from uhebo.acquire.limits import Limit, log_chance
 from uhebo.belief.history import History, Outcome, Slot
+from uhebo.belief.mixture import mixture_quantile
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Model, default_block_size, named_estimator
@@ -26,8 +26,6 @@ from uhebo.gp.priors import Prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng
 
-BISECTIONS = 60
-SMALLEST_SHARE = 1e-12
 REFIT_PERIOD = 4
 SMALL = 64
 """Number of observations up to which every fit has fresh starts. Above it only those of every `REFIT_PERIOD`-th pair of
@@ -127,6 +125,11 @@ class Belief:
         return self.outcomes[0]
 
     @property
+    def objectives(self) -> tuple[OutcomeBelief, ...]:
+        """The GPs of all objectives, where there are several."""
+        return self.outcomes[: self.history.objectives]
+
+    @property
     def constraints(self) -> dict[str, OutcomeBelief]:
         """The GP of each constraint, by name; its values are the user's, and 0 or less is feasible."""
         return {found.outcome.name: found for found in self.outcomes if found.outcome.role == "constraint"}
@@ -221,7 +224,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
     """
     estimator = named_estimator(model.estimator)
     prior = model.prior_for(data.dimension)
-    warm = last_constraint_theta(history, outcome) if outcome else last_theta(history, model.estimator)
+    warm = warm_theta(history, outcome, model.estimator)
     sample = data
     if len(data) > LARGE and estimator.climbs and not model.exact:
         if warm is None:
@@ -245,6 +248,16 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
     return fit if sample is data else replace(fit, data=data)
 
 
+def warm_theta(history: History, outcome: int, estimator: str) -> Theta | None:
+    """The theta recorded last for this outcome."""
+    if not outcome:
+        return last_theta(history, estimator)
+    if outcome < history.objectives:
+        return last_of_several(history, "objective_theta", outcome - 1, history.objectives - 1, estimator)
+    others = len(history.outcomes) - history.objectives
+    return last_of_several(history, "constraint_theta", outcome - history.objectives, others)
+
+
 def last_theta(history: History, estimator: str) -> Theta | None:
     """The theta that this estimator recorded last; None where the number of parameters has changed since."""
     for trial in reversed(history.trials):
@@ -256,36 +269,13 @@ def last_theta(history: History, estimator: str) -> Theta | None:
     return None
 
 
-def last_constraint_theta(history: History, outcome: int) -> Theta | None:
-    """The theta recorded last for this constraint; None where the constraints or parameters were others."""
+def last_of_several(history: History, tag: str, index: int, count: int, estimator: str | None = None) -> Theta | None:
+    """One of the thetas recorded last under `tag`; None where there were more or fewer of them, or other parameters."""
     for trial in reversed(history.trials):
-        recorded = trial.tags.get("constraint_theta")
-        if recorded is not None:
+        recorded = trial.tags.get(tag)
+        if recorded is not None and estimator in (None, trial.tags.get("estimator")):
             shape = {len(theta) for theta in recorded}
-            if len(recorded) != len(history.outcomes) - 1 or shape != {history.space.domain.dimension + 2}:
+            if len(recorded) != count or shape != {history.space.domain.dimension + 2}:
                 return None
-            return Theta.from_log(np.array(recorded[outcome - 1], dtype=np.float64))
+            return Theta.from_log(np.array(recorded[index], dtype=np.float64))
     return None
-
-
-def mixture_quantile(means: Array, deviations: Array, level: float) -> Array:
-    """Quantile of equal mixtures of normals, (components, m) -> (m,); closed form for one component."""
-    each = means + deviations * ndtri(level)
-    if len(means) == 1:
-        return np.asarray(each[0])
-    low, high = each.min(axis=0), each.max(axis=0)
-    floors = np.maximum(deviations, np.finfo(np.float64).tiny)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = ndtr((middle - means) / floors).mean(axis=0) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(0.5 * (low + high))
-
-
-def mixture_scores(y: Array, means: Array, deviations: Array) -> Array:
-    """Standard normal scores of observations under equal mixtures of normals: z with Φ(z) = P(Y <= y)."""
-    z = (y - means) / deviations
-    if len(z) == 1:
-        return np.asarray(z[0])
-    share = np.clip(ndtr(z).mean(axis=0), SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)
-    return np.asarray(ndtri(share))

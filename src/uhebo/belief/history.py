@@ -36,6 +36,8 @@ class Trial:
     """Proposed by a strategy; False for points the user enqueued or added, which are data and nothing else."""
     constraints: tuple[float, ...] = ()
     """Values of the constraints as told, in the order of the outcomes; NaN where one is missing."""
+    others: tuple[float, ...] = ()
+    """Values of the further objectives (larger is better), where there are several."""
 
     @property
     def feasible(self) -> bool:
@@ -100,6 +102,11 @@ class History:
         return Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
 
     @cached_property
+    def objectives(self) -> int:
+        """Number of objectives; they are the first of the outcomes."""
+        return sum(outcome.role == "objective" for outcome in self.outcomes)
+
+    @cached_property
     def feasible(self) -> NDArray[np.bool_]:
         """Which finished trials kept all constraints, as told."""
         return np.array([trial.feasible for trial in self.finished], dtype=np.bool_)
@@ -111,8 +118,10 @@ class History:
         """
         if not outcome:
             return self.data
+        if outcome < self.objectives:
+            return Data.of(self.data.X, [t.others[outcome - 1] for t in self.finished], self.space.domain)
         ended = [t for t in self.trials if t.state != "running" and t.x is not None and t.constraints]
-        told = np.array([t.constraints[outcome - 1] for t in ended], dtype=np.float64)
+        told = np.array([t.constraints[outcome - self.objectives] for t in ended], dtype=np.float64)
         known = ~np.isnan(told)
         X = np.array([t.x for t in ended]).reshape(-1, self.space.domain.dimension)[known]
         return Data.of(X, self.outcomes[outcome].sign * within_finite(told[known]), self.space.domain)

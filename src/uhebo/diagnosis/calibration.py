@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from uhebo.belief import Belief
-from uhebo.belief.belief import mixture_scores
+from uhebo.belief.mixture import mixture_scores
 from uhebo.types import Array
 
 LEVELS = (0.5, 0.8, 0.95)

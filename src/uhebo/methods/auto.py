@@ -22,6 +22,7 @@ from uhebo.acquire.limits import Limits, log_chance
 from uhebo.acquire.maximise import Explored, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate import Model
 from uhebo.gp import Posterior
+from uhebo.methods.pareto import pareto
 from uhebo.methods.step import Proposal, Step
 from uhebo.types import Array
 
@@ -61,6 +62,9 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
         return step.random()
     if not step.history.finished:
         return step.no_data()
+    if step.history.objectives > 1:
+        curious = bool(recipe.turns) and t % 2 == 0 and not is_endgame(step, recipe)
+        return pareto(step, recipe.patience if curious else None)
     fit = step.believe().objective.fit
     stuck = is_stuck(step.history.in_order(step.data.y), recipe.patience)
     if t % 2 or not recipe.turns or not stuck or is_endgame(step, recipe):

@@ -21,11 +21,11 @@ from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_p
 from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
-from uhebo.errors import InvalidInputError
 from uhebo.estimate import Failure, Fit, Model, Reading
 from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
+from uhebo.methods.schedule import beta_schedule
 from uhebo.space.moves import leading
 from uhebo.types import Array, Rng
 
@@ -53,6 +53,8 @@ class Settings:
     exact: bool = False
     reward_clip: Clip = "below"
     reading: Reading | None = None
+    reference_point: tuple[float, ...] | None = None
+    """Values of several objectives, as told, from which the hypervolume is measured; None: inferred from the front."""
 
     def applied_to(self, model: Model) -> Model:
         """A method's model with what the user chose put in."""
@@ -92,7 +94,7 @@ class Step:
 
     def random(self, **tags: Any) -> Proposal:
         """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
-        return Proposal(random_point(self._explored(), self.rng("point")), {"role": "random", **tags})
+        return Proposal(random_point(self.explored_around(), self.rng("point")), {"role": "random", **tags})
 
     def under(self, model: Model, acquisition: str) -> Step:
         """The step of a method with another model and acquisition; what the user chose stays."""
@@ -121,8 +123,9 @@ class Step:
     def believe(self, estimator: str | None = None) -> Belief:
         """The method's model fitted to D_{t-1}; with another estimator, a second opinion."""
         model = self.model_used if estimator is None else self.model_used.by(estimator)
-        objective = outcome_belief(self.history, 0, model, self.slot, self.rng("fit"))
-        return Belief(self.history, model, (objective, *self.constraints))
+        wanted = range(self.history.objectives)
+        objectives = [outcome_belief(self.history, i, model, self.slot, self.rng("fit")) for i in wanted]
+        return Belief(self.history, model, (*objectives, *self.constraints))
 
     def fit(self, estimator: str) -> Fit:
         """Theta of the objective by this estimator, and the posterior under it."""
@@ -131,7 +134,7 @@ class Step:
     @cached_property
     def constraints(self) -> tuple[OutcomeBelief, ...]:
         """The GPs of the constraints, under the method's own model: fitted once, whatever opinions are asked for."""
-        others = range(1, len(self.history.outcomes))
+        others = range(self.history.objectives, len(self.history.outcomes))
         return tuple(outcome_belief(self.history, i, self.model_used, self.slot, self.rng("fit")) for i in others)
 
     @cached_property
@@ -161,10 +164,14 @@ class Step:
         """The maximiser of the acquisition function under a fit."""
         return Proposal(self.best_point(fit.posteriors), {"role": "model", **self.record(fit), **tags})
 
-    def record(self, fit: Fit) -> dict[str, Any]:
-        """What is remembered of the fits behind a proposal."""
-        thetas = [log_theta(found.fit) for found in self.constraints]
-        return {**fit_record(fit), **({"constraint_theta": thetas} if thetas else {})}
+    def record(self, fit: Fit, *further: Fit) -> dict[str, Any]:
+        """What is remembered of the fits behind a proposal: the objective's, and those of further objectives."""
+        record = fit_record(fit)
+        if further:
+            record["objective_theta"] = [log_theta(other) for other in further]
+        if self.constraints:
+            record["constraint_theta"] = [log_theta(found.fit) for found in self.constraints]
+        return record
 
     def no_data(self, **tags: Any) -> Proposal:
         """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
@@ -243,9 +250,10 @@ class Step:
         worth = data.y
         if self.limits and len(data):
             worth = np.where(self.feasible, worth, -np.inf) if self.feasible.any() else log_chance(self.limits, data.X)
-        return self._explored(leading(self.history.space, data.X[np.argsort(-worth, kind="stable")], LEADERS))
+        return self.explored_around(leading(self.history.space, data.X[np.argsort(-worth, kind="stable")], LEADERS))
 
-    def _explored(self, leaders: Array | None = None) -> Explored:
+    def explored_around(self, leaders: Array | None = None) -> Explored:
+        """The same with these points as leaders."""
         # Failed trials too: a deterministic objective would fail there again.
         taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
         empty = np.empty((0, self.history.space.domain.dimension))
@@ -270,25 +278,3 @@ def fit_record(fit: Fit) -> dict[str, Any]:
         record["converged"] = False
     record.update({name: round(value, 4) for name, value in fit.extra.items()})
     return record
-
-
-def beta_schedule(
-    t: int, dimension: int, *, delta: float = 0.1, a: float = 1.0, b: float = 1.0, r: float = 1.0
-) -> float:
-    """β_t of the theorem on RA-BO; the acquisition multiplies the deviation by its square root.
-
-    β_t = 2 log((t/2)² 2π²/(3δ)) + 2d log((t/2)² d b r √(log(4da/δ)))
-
-    `a` and `b` describe the tails of the sample paths' derivatives, P(sup|∂f/∂x| > L) ≤ a e^{-(L/b)²}, and r is the
-    side of the domain (1 in the unit cube). The paper leaves them open; 1 is the customary choice. The theorem is about
-    large t; at t = 1 the printed value can be negative, so it is floored at 0.
-    """
-    if t < 1 or dimension < 1 or not 0.0 < delta < 1.0 or min(b, r) <= 0.0 or 4 * dimension * a <= delta:
-        raise InvalidInputError(
-            f"t={t}, dimension={dimension}, delta={delta}, a={a}, b={b}, r={r}: "
-            "expected t, dimension >= 1, 0 < delta < 1, positive b and r, and 4 dimension a > delta"
-        )
-    square = (t / 2.0) ** 2
-    spread = dimension * b * r * math.sqrt(math.log(4 * dimension * a / delta))
-    first = 2.0 * math.log(square * 2.0 * math.pi**2 / (3.0 * delta))
-    return max(0.0, first + 2.0 * dimension * math.log(square * spread))

@@ -36,6 +36,8 @@ class Method:
     constrained: bool = False
     """Whether its points keep to constraints. All that come from `step.model` or `step.best_point` do, and random ones
     need not; a method that has points from elsewhere must see to it. Without it a study with constraints is refused."""
+    several: bool = False
+    """Whether it can optimise several objectives."""
 
 
 RANDOM_ARM, MODEL_ARM = 0, 1
@@ -182,7 +184,7 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
 METHODS: dict[str, Method] = {
     name: replace(method, constrained=True)
     for name, method in {
-        "auto": Method(auto, RECIPE.model, RECIPE.acquisition),
+        "auto": Method(auto, RECIPE.model, RECIPE.acquisition, several=True),
         "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
         "ra": Method(ra, PAPER_MODEL.by("consistent")),
         "random-exp3": Method(partial(paired_exp3, estimator="map")),
@@ -193,7 +195,7 @@ METHODS: dict[str, Method] = {
         "a-gp-ucb": Method(a_gp_ucb),
         "wang-de-freitas": Method(wang_de_freitas),
         "portfolio": Method(portfolio),
-        "random": Method(Step.random),
+        "random": Method(Step.random, several=True),
     }.items()
 }
 """Name -> method."""

@@ -14,11 +14,22 @@ from uhebo.space.rules import GivenRule, names_read
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 
+MOST_OBJECTIVES = 4
+"""Objectives of a study. With more, nearly every trial is on the front, and a hypervolume says little."""
+
+
 def refuse_several_objectives(study: Study) -> None:
     if len(study.directions) > 1:
         raise InvalidInputError(
-            f"uhebo optimises one objective and this study has {len(study.directions)}; "
-            "combine them into one value, or use optuna.samplers.NSGAIISampler"
+            f"this takes one objective, and the study has {len(study.directions)}; combine them into one value"
+        )
+
+
+def refuse_too_many_objectives(study: Study) -> None:
+    if len(study.directions) > MOST_OBJECTIVES:
+        raise InvalidInputError(
+            f"uhebo optimises up to {MOST_OBJECTIVES} objectives and this study has {len(study.directions)}; "
+            "combine some of them into one value, or use optuna.samplers.NSGAIIISampler"
         )
 
 
@@ -31,7 +42,7 @@ def space_of_log(
     `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
     is; what it lacks, it may not have come to. Of the rules `subject_to`, those apply whose parameters are all known.
     """
-    refuse_several_objectives(study)
+    refuse_too_many_objectives(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not finished:

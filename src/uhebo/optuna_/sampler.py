@@ -6,7 +6,7 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     t          iteration after the initial design (0 inside it)
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
-    constraint_theta                                   the same of each constraint
+    objective_theta, constraint_theta                  thetas of further objectives, and of constraints
     g, deviation, beta, rewards                        what single methods need of their own past
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
@@ -80,6 +80,8 @@ class UHESampler(BaseSampler):
             `trial.set_constraint` in the objective (Optuna 5), which needs nothing here.
         reading: of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says what they
             are); default the method's own ("distinct" for the paper's methods).
+        reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
+            measured from there; default somewhat below the worst values of the front.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class UHESampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         constraints_func: ConstraintsFunc | None = None,
         reading: Reading | None = None,
+        reference_point: Sequence[float] | None = None,
     ) -> None:
         self.method = method
         """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
@@ -128,6 +131,7 @@ class UHESampler(BaseSampler):
             exact=boolean("exact", exact),
             reward_clip=reward_clip,
             reading=reading,
+            reference_point=None if reference_point is None else _checked_reference(reference_point),
         )
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
 
@@ -157,7 +161,7 @@ class UHESampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        log_space.refuse_several_objectives(study)
+        self._check_objectives(study)
         self._leave_settings(study)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
@@ -215,7 +219,7 @@ class UHESampler(BaseSampler):
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
-        if len(step.history.outcomes) > 1 and not self._method.constrained:
+        if len(step.history.outcomes) > step.history.objectives and not self._method.constrained:
             raise InvalidInputError(
                 f"this study has constraints, and the method {self.method!r} does not say that it keeps to them; if it "
                 "proposes by step.model and step.random alone, pass Method(propose, constrained=True)"
@@ -226,13 +230,27 @@ class UHESampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
-        log_space.refuse_several_objectives(study)
+        self._check_objectives(study)
         if self._independent_sampler is not None and self._is_uncovered(study, trial, param_name):
             return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
         rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.domain.uniform(rng, 1)[0])[param_name]
+
+    def _check_objectives(self, study: Study) -> None:
+        log_space.refuse_too_many_objectives(study)
+        given = self.settings.reference_point
+        if given is not None and len(given) != len(study.directions):
+            raise InvalidInputError(
+                f"reference_point has {len(given)} numbers, and this study has {len(study.directions)} objectives; "
+                "give one for each"
+            )
+        if len(study.directions) > 1 and not self._method.several:
+            raise InvalidInputError(
+                f"method {self.method!r} optimises one objective, and this study has {len(study.directions)}: its rule "
+                "and its guarantee speak of one best value; use method='auto', or combine them into one value"
+            )
 
     def _is_uncovered(self, study: Study, trial: FrozenTrial, name: str) -> bool:
         """Whether the model leaves this parameter out, as far as the finished trials show."""
@@ -258,6 +276,12 @@ class UHESampler(BaseSampler):
         given["reading"] = self.settings.applied_to(self._method.model).reading
         del given["horizon"]
         return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
+
+
+def _checked_reference(given: Sequence[float]) -> tuple[float, ...]:
+    if np.ndim(given) != 1 or not 1 < len(given) <= log_space.MOST_OBJECTIVES:
+        raise InvalidInputError(f"reference_point is {given!r}; expected a number for each of two to four objectives")
+    return tuple(number(f"reference_point[{i}]", value) for i, value in enumerate(given))
 
 
 def _read_already(study: Study, trial: FrozenTrial) -> tuple[list[FrozenTrial] | None, SearchSpace | None]:

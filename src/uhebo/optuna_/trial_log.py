@@ -66,20 +66,22 @@ def read_history(
     ended = [trial.state == TrialState.COMPLETE for trial in trials]
     encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)
     rows = iter(encoded)
-    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+    signs = [1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions]
+    oriented = [oriented_values(sign, trials, objective) for objective, sign in enumerate(signs)]
     names = agreed_names(trials)
     read, damaged, lacking = [], [], []
-    for trial, use, value in zip(trials, inside.tolist(), oriented_values(sign, trials), strict=True):
+    for trial, use, value, *others in zip(trials, inside.tolist(), *oriented, strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
         damaged += [(trial.number, bad)] if bad else []
         running = trial.state == TrialState.RUNNING
-        state: State = "running" if running else "failed" if value is None else "finished"
+        state: State = "running" if running else "failed" if None in (value, *others) else "finished"
         ours = not fixed and (bool(tags) or running)
         told = constraints_of(trial) if names else {}
         lacking += [trial.number] if names and not told and state == "finished" else []
         values = tuple(float(told.get(name, math.nan)) for name in names)
-        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours, values))
+        further = () if None in others else tuple(others)
+        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours, values, further))
     if damaged:
         number, names = damaged[0]
         warn_once(
@@ -95,7 +97,8 @@ def read_history(
             f"trial {lacking[0]} has no constraint values, {len(lacking)} such in all: its value is data for the "
             "objective, and it does not count as feasible",
         )
-    outcomes = (Outcome(sign=sign), *(Outcome(name, "constraint", -1.0) for name in names))
+    objectives = [Outcome(f"value {i}" if i else "value", sign=sign) for i, sign in enumerate(signs)]
+    outcomes = (*objectives, *(Outcome(name, "constraint", -1.0) for name in names))
     return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
 
 
@@ -126,7 +129,7 @@ def _log_theta(value: Any) -> bool:
 
 
 def _log_thetas(value: Any) -> bool:
-    """One for each constraint."""
+    """One for each of several outcomes."""
     return isinstance(value, list) and 0 < len(value) <= MOST_PARAMETERS and all(map(_log_theta, value))
 
 
@@ -146,6 +149,7 @@ KNOWN: dict[str, Check] = {
     "p": _number(1e-9, 1.0),
     "estimator": _word,
     "theta": _log_theta,
+    "objective_theta": _log_thetas,
     "constraint_theta": _log_thetas,
     "jitter": _number(0.0, 1e300),
     "fallback": _word,
@@ -183,12 +187,12 @@ def write_tags(study: Study, trial: FrozenTrial, tags: Mapping[str, Any]) -> Non
     storage_of(study).set_trial_system_attr(trial._trial_id, ATTRIBUTE, record)
 
 
-def oriented_values(sign: float, trials: Sequence[FrozenTrial]) -> list[float | None]:
-    """Values times `sign`; None where a trial has none (failed, pruned, running).
+def oriented_values(sign: float, trials: Sequence[FrozenTrial], objective: int = 0) -> list[float | None]:
+    """Values of one objective times `sign`; None where a trial has none (failed, pruned, running).
 
     Infinite values are clipped to the range of the finite ones; where no value is finite, none is used.
     """
-    values = [sign * t.value if t.state == TrialState.COMPLETE and t.value is not None else None for t in trials]
+    values = [sign * t.values[objective] if t.state == TrialState.COMPLETE and t.values else None for t in trials]
     finite = [value for value in values if value is not None and math.isfinite(value)]
     if not finite:
         return [None] * len(values)
@@ -198,6 +202,6 @@ def oriented_values(sign: float, trials: Sequence[FrozenTrial]) -> list[float | 
 
 def infinite_values(trials: Iterable[FrozenTrial]) -> tuple[int, int]:
     """How many finished trials have an infinite value, and how many a finite one."""
-    values = [t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    values = [value for t in trials if t.state == TrialState.COMPLETE for value in t.values or ()]
     finite = sum(math.isfinite(value) for value in values)
     return len(values) - finite, finite

@@ -1,0 +1,179 @@
+"""Several objectives: what is proposed, from what, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+from uhebo import METHODS, UHESampler
+from uhebo.acquire.hypervolume import HypervolumeSurface, boxes, front_above, hypervolume
+from uhebo.errors import InvalidInputError
+from uhebo.gp import Data, Posterior, Theta
+from uhebo.methods.pareto import inferred_reference
+from uhebo.optuna_.believe import believe, model_of
+
+REFERENCE = np.array([-1.0, -1.0])
+
+
+def fonseca(trial: optuna.Trial) -> tuple[float, float]:
+    """Fonseca & Fleming (1995) in three dimensions; the front is a segment of the diagonal."""
+    x = np.array([trial.suggest_float(f"x{i}", -4.0, 4.0) for i in range(3)])
+    return tuple(float(1.0 - np.exp(-((x - side / np.sqrt(3.0)) ** 2).sum())) for side in (1.0, -1.0))  # type: ignore[return-value]
+
+
+def searched(sampler: optuna.samplers.BaseSampler, n_trials: int = 30, **study: Any) -> optuna.Study:
+    made = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler, **study)
+    made.optimize(fonseca, n_trials=n_trials)
+    return made
+
+
+def volume(study: optuna.Study) -> float:
+    return hypervolume(-np.array([trial.values for trial in study.get_trials()]), REFERENCE)
+
+
+def test_the_front_is_found() -> None:
+    """Mean hypervolume of three seeds; random points reach about 0.03, and the whole front has 0.34."""
+    found = [volume(searched(UHESampler(seed=seed, n_trials=30))) for seed in range(3)]
+    assert np.mean(found) > 0.2, found
+
+
+def test_maximised_objectives_are_the_same_problem() -> None:
+    def turned(trial: optuna.Trial) -> tuple[float, float]:
+        first, second = fonseca(trial)
+        return -first, second
+
+    plain = searched(UHESampler(seed=1, n_startup_trials=4), 8)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=UHESampler(seed=1, n_startup_trials=4))
+    study.optimize(turned, n_trials=8)
+    for one, other in zip(plain.trials, study.trials, strict=True):
+        assert one.params == pytest.approx(other.params, abs=1e-6)
+
+
+def test_gradient_of_the_surface_by_finite_differences() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((9, 3)), rng.normal(size=(9, 2))
+    posteriors = [Posterior.of(Data.of(X, y), Theta.of([0.4, 0.6, 0.9], 1.2, 1e-3)) for y in Y.T]
+    values = np.array([posterior.data.y for posterior in posteriors]).T
+    reference = inferred_reference(values)
+    surface = HypervolumeSurface(posteriors, *boxes(front_above(values, reference), reference))
+    points = rng.random((5, 3))
+    value, gradient = surface.with_gradient(points)
+    np.testing.assert_allclose(value, surface(points), rtol=1e-12)
+    for column in range(3):
+        step = np.zeros(3)
+        step[column] = 1e-6
+        numeric = (surface(points + step) - surface(points - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, column], numeric, rtol=1e-4, atol=1e-6)
+
+
+def test_a_study_goes_on_as_if_it_had_not_stopped(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path / 'two.db'}"
+    searched(UHESampler(seed=3, n_trials=12, n_startup_trials=5), 7, storage=url, study_name="two")
+    study = optuna.load_study(
+        study_name="two", storage=url, sampler=UHESampler(seed=3, n_trials=12, n_startup_trials=5)
+    )
+    study.optimize(fonseca, n_trials=5)
+    whole = searched(UHESampler(seed=3, n_trials=12, n_startup_trials=5), 12)
+    assert [t.params for t in study.trials] == [t.params for t in whole.trials]
+
+
+def test_points_under_way_are_not_proposed_again() -> None:
+    study = searched(UHESampler(seed=0, n_startup_trials=6), 10)
+    space = study.trials[0].distributions
+    batch = [study.ask(space).params for _ in range(5)]
+    rows = np.array([list(point.values()) for point in batch])
+    apart = np.abs(rows[:, None] - rows[None]).max(axis=2)[np.triu_indices(5, 1)]
+    assert apart.min() > 1e-2
+
+
+def test_each_objective_has_a_model_of_its_own() -> None:
+    study = searched(UHESampler(seed=0, n_startup_trials=8), 16)
+    belief = believe(study)
+    assert [found.outcome.role for found in belief.outcomes] == ["objective", "objective"]
+    at = study.trials[-1]
+    rows = belief.space.encode_many([at.params])
+    for found, told in zip(belief.objectives, at.values, strict=True):
+        assert found.predict(rows)[0][0] == pytest.approx(told, abs=0.1)
+    assert len(at.system_attrs["uhebo:step"]["objective_theta"]) == 1
+
+
+def test_constraints_keep_the_search_feasible() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        trial.set_user_attr("outside", trial.suggest_float("x0", -4.0, 4.0) + 0.2)
+        return fonseca(trial)
+
+    sampler = UHESampler(seed=0, n_startup_trials=8, constraints_func=lambda trial: (trial.user_attrs["outside"],))
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+    study.optimize(objective, n_trials=25)
+    assert sum(trial.user_attrs["outside"] <= 0.0 for trial in study.trials[8:]) >= 11
+    front = [trial for trial in study.best_trials if trial.user_attrs["outside"] <= 0.0]
+    assert min(trial.values[0] for trial in front) < 0.7
+
+
+def test_a_given_reference_point_is_in_the_users_units() -> None:
+    """Only what is better than the reference in both objectives is worth anything."""
+    sampler = UHESampler(seed=0, n_startup_trials=8, reference_point=(0.5, 1.0))
+    study = searched(sampler, 30)
+    firsts = [trial.values[0] for trial in study.trials[20:]]
+    assert np.median(firsts) < 0.6
+    step = model_of(study).step
+    assert step.settings.reference_point == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_methods_for_one_objective_say_so(method: str) -> None:
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=UHESampler(method=method, seed=0))
+    if METHODS[method].several:
+        study.optimize(fonseca, n_trials=2)
+        return
+    with pytest.raises(InvalidInputError, match=r"optimises one objective.*method='auto'"):
+        study.optimize(fonseca, n_trials=2)
+
+
+def test_five_objectives_are_refused_with_a_way_out() -> None:
+    study = optuna.create_study(directions=["minimize"] * 5, sampler=UHESampler())
+    with pytest.raises(InvalidInputError, match=r"up to 4 objectives and this study has 5; .*NSGAIIISampler"):
+        study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+
+
+@pytest.mark.parametrize("given", [(1.0,), (1.0, 2.0, 3.0), (1.0, float("nan")), "ab", 3.0])
+def test_bad_reference_points(given: Any) -> None:
+    def ask() -> None:
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=UHESampler(reference_point=given))
+        study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+
+    with pytest.raises(InvalidInputError, match="reference_point"):
+        ask()
+
+
+def test_failed_and_infinite_values_lose_nothing() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        first, second = fonseca(trial)
+        if trial.number in (2, 9):
+            return float("nan"), second
+        return (float("inf") if trial.number == 5 else first), second
+
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=UHESampler(seed=0, n_startup_trials=6))
+    study.optimize(objective, n_trials=14)
+    assert [trial.number for trial in study.trials if not trial.values] == [2, 9]
+    assert len(model_of(study).history.finished) == 12
+
+
+@pytest.mark.parametrize("objectives", [3, 4])
+def test_three_and_four_objectives(objectives: int) -> None:
+    def dtlz2(trial: optuna.Trial) -> list[float]:
+        x = np.array([trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(objectives)])
+        values = np.full(objectives, 1.0 + (x[-1] - 0.5) ** 2)
+        for i in range(objectives):
+            values[i] *= np.prod(np.cos(0.5 * np.pi * x[: objectives - 1 - i]))
+            values[i] *= np.sin(0.5 * np.pi * x[objectives - 1 - i]) if i else 1.0
+        return [float(value) for value in values]
+
+    def volume_by(sampler: optuna.samplers.BaseSampler) -> float:
+        study = optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
+        study.optimize(dtlz2, n_trials=18)
+        return hypervolume(-np.array([trial.values for trial in study.trials]), np.full(objectives, -1.3))
+
+    by_chance = [volume_by(optuna.samplers.RandomSampler(seed=seed)) for seed in range(10)]
+    assert volume_by(UHESampler(seed=0, n_startup_trials=6)) > max(by_chance)
