@@ -27,7 +27,7 @@ from uhebo.diagnosis import lengthscale_history
 from uhebo.errors import UheboError
 from uhebo.methods import METHODS
 from uhebo.optuna_.trial_log import ATTRIBUTE
-from uhebo.space import Categorical, Float, Int
+from uhebo.space import Categorical, Float, Int, SearchSpace
 from uhebo.storage.journal import journal_storage
 from uhebo.storage.places import opened, place_of
 from uhebo_experiments.table import Table
@@ -112,7 +112,7 @@ def _csv(content: bytes) -> None:
     for _ in range(2):
         study.ask(dict(SPACE))
     with written("results.csv", content) as path:
-        read_results(path, SPACE, {trial.number: trial for trial in study.get_trials(deepcopy=False)})
+        read_results(path, SearchSpace.of(SPACE), {trial.number: trial for trial in study.get_trials(deepcopy=False)})
 
 
 def _space(name: str) -> Callable[[bytes], None]:

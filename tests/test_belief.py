@@ -32,7 +32,7 @@ from uhebo.gp import KERNELS, Data, Posterior, Theta
 from uhebo.gp.posterior import sample_paths
 from uhebo.methods import Method, Model, Proposal, Step
 from uhebo.optuna_.believe import believe, model_of
-from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE
+from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.types import Array
 

@@ -16,7 +16,7 @@ from uhebo.gp import Data, Domain, LogMarginalLikelihood, named_prior
 from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.methods import METHODS
 from uhebo.optuna_.believe import model_of
-from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE
+from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.types import Array
 
 SQUARE, MIXED = Domain.cube(2), Domain((0, 3, 0))

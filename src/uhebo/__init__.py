@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uhebo.space import Categorical as Categorical
     from uhebo.space import Float as Float
     from uhebo.space import Int as Int
+    from uhebo.space import When as When
     from uhebo.workers import work as work
 
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
@@ -30,7 +31,7 @@ _NAMES = {
     "uhebo.methods": ("METHODS", "register"),
     "uhebo.optuna_.sampler": ("UHESampler",),
     "uhebo.result": ("Result", "load"),
-    "uhebo.space": ("Categorical", "Float", "Int"),
+    "uhebo.space": ("Categorical", "Float", "Int", "When"),
     "uhebo.workers": ("work",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

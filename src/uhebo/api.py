@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -20,11 +19,14 @@ from uhebo.checks import boolean, integer, number
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Strategy
 from uhebo.objective import Function, call, check_objective, checked_value
-from uhebo.optuna_.gaps import QUIET, suggest
+from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.log_space import refuse_several_objectives
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.result import Result
-from uhebo.space import SearchSpace, as_distributions, storable
+from uhebo.space import SearchSpace, When, storable
+from uhebo.space.declare import described
+from uhebo.space.moves import active_names
+from uhebo.space.rules import GivenRule
 
 Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
 Callback = Callable[[Study, FrozenTrial], None]
@@ -57,6 +59,7 @@ def minimize(
     progress: bool | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     constraints: Constraints | None = None,
+    subject_to: GivenRule | Sequence[GivenRule] = (),
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` small.
@@ -66,6 +69,9 @@ def minimize(
             `trial` too, it gets the Optuna trial: `trial.report`, `trial.should_prune`, `trial.set_user_attr`.
             `optuna.TrialPruned` raised in it prunes the trial.
         space: name -> `(low, high)`, a list of choices, or `uhebo.Float` / `Int` / `Categorical`.
+            `uhebo.When("model == 'svm'", …)` around one of these makes a parameter that is there only where the
+            condition holds: `fn` is called with those that are there, so give it a default for the others, or
+            `**params`.
         n_trials: how many times `fn` is called. With a `storage` whose study has trials already, that many more.
         seed: same seed, same suggestions.
         method: name of a method (default: the sampler's) or a function `Step -> Proposal`.
@@ -80,11 +86,13 @@ def minimize(
         catch: exceptions of `fn` that fail the trial and let the run go on; any other one ends it.
         constraints: called as `fn` is, after it; returns a number, a sequence of numbers or {name: number}, and the
             point is feasible where none of them is above 0. The best point is the best feasible one.
+        subject_to: rules that every point keeps to: texts such as "a + b <= 1", or functions of parameters by their
+            names that return True or False. Points of `initial` need not.
         options: passed on to `UHESampler` (acquisition, prior, kernel, deterministic, n_startup_trials, ...).
 
     Ctrl-C ends the run early and returns what was done.
     """
-    options = constrained(options, constraints)
+    options = {**constrained(options, constraints), "subject_to": subject_to}
     return _optimize(
         "minimize", fn, space, n_trials, initial, storage, study_name,
         partial(make_sampler, seed, method, options, of=minimize), n_jobs, timeout, callbacks, progress, catch,
@@ -107,10 +115,11 @@ def maximize(
     progress: bool | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     constraints: Constraints | None = None,
+    subject_to: GivenRule | Sequence[GivenRule] = (),
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    options = constrained(options, constraints)
+    options = {**constrained(options, constraints), "subject_to": subject_to}
     return _optimize(
         "maximize", fn, space, n_trials, initial, storage, study_name,
         partial(make_sampler, seed, method, options, of=maximize), n_jobs, timeout, callbacks, progress, catch,
@@ -125,7 +134,7 @@ def _optimize(
     initial: Points,
     storage: str | Path | BaseStorage | None,
     study_name: str | None,
-    sampler_for: Callable[[int], UHESampler],
+    sampler_for: Callable[..., UHESampler],
     n_jobs: int,
     timeout: float | None,
     callbacks: Sequence[Callback],
@@ -133,10 +142,11 @@ def _optimize(
     catch: type[Exception] | tuple[type[Exception], ...],
 ) -> Result:
     """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
-    distributions = storable(as_distributions(space), storage)
-    check_objective(fn, distributions)
+    searched = SearchSpace.of(space)
+    storable(searched.distributions, storage)
+    check_objective(fn, searched.distributions, optional=searched.conditions)
     n_trials = integer("n_trials", n_trials, 1)
-    points = checked_points(initial, distributions)
+    points = checked_points(initial, searched)
     if timeout is not None:
         timeout = number("timeout", timeout, above=0, also=" of seconds, or None")
     if progress is not None:
@@ -145,13 +155,13 @@ def _optimize(
         integer("n_jobs", n_jobs, 1, also=", or -1 for one per processor")
     if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
         raise InvalidInputError(f"callbacks is {callbacks!r}; expected a list of functions (study, trial)")
+    sampler_for = partial(sampler_for, space=space)
     sampler_for(n_trials)
     started: set[int] = set()
 
     def objective(trial: OptunaTrial) -> float:
         started.add(trial.number)
-        params = {name: suggest(trial, name, distribution) for name, distribution in distributions.items()}
-        return checked_value(call(fn, params, lambda: trial), trial.number)
+        return checked_value(call(fn, suggest_active(trial, searched), lambda: trial), trial.number)
 
     with QUIET:
         if storage is not None:
@@ -183,24 +193,28 @@ def _optimize(
     return Result(study)
 
 
-def checked_points(points: Points, distributions: Mapping[str, BaseDistribution]) -> list[dict[str, Any]]:
-    """Points with every parameter of the space and no other, in the types that the space has."""
+def checked_points(points: Points, space: SearchSpace) -> list[dict[str, Any]]:
+    """Points with every parameter that is active there and no other, in the types that the space has."""
     if isinstance(points, (str, Mapping)) or not isinstance(points, Iterable):
         raise InvalidInputError(f"initial is {points!r}; expected a list of points such as [{{'x': 0.5}}]")
     checked = []
     for i, point in enumerate(points):
         if not isinstance(point, Mapping):
             raise InvalidInputError(f"point {i} of initial is {point!r}; expected a dict such as {{'x': 0.5}}")
-        if set(point) != set(distributions):
-            wrong = [name for name in point if name not in distributions]
-            said = f"has a parameter {wrong[0]!r}" if wrong else f"lacks {sorted(set(distributions) - set(point))[0]!r}"
-            raise InvalidInputError(f"point {i} of initial {said}; expected {', '.join(distributions) or 'none'}")
-        for name, distribution in distributions.items():
-            if not SearchSpace.of({name: distribution}).contains(point):
+        active = [name for name in space.distributions if name in active_names(space, point)]
+        wrong = [name for name in point if name not in active]
+        missing = sorted(set(active) - set(point))
+        if wrong or missing:
+            said = f"has a parameter {wrong[0]!r}" if wrong else f"lacks {missing[0]!r}"
+            raise InvalidInputError(f"point {i} of initial {said}; expected {', '.join(active) or 'none'}")
+        for name in active:
+            if not SearchSpace.of({name: space.distributions[name]}).contains(point):
                 raise InvalidInputError(
-                    f"point {i} of initial: parameter {name!r} is {point[name]!r}, expected a value of {distribution}"
+                    f"point {i} of initial: parameter {name!r} is {point[name]!r}, expected "
+                    f"{described(space.distributions[name])}"
                 )
-        checked.append({n: d.to_external_repr(d.to_internal_repr(point[n])) for n, d in distributions.items()})
+        pairs = ((name, space.distributions[name]) for name in active)
+        checked.append({name: d.to_external_repr(d.to_internal_repr(point[name])) for name, d in pairs})
     return checked
 
 
@@ -242,8 +256,12 @@ def make_sampler(
     *,
     of: Callable[..., Any] = UHESampler,
     given: str = "",
+    space: Mapping[str, Any] | None = None,
 ) -> UHESampler:
-    """A sampler with the options that a function (`of`) was called with; one that neither has is refused."""
+    """A sampler with the options that a function (`of`) was called with; one that neither has is refused.
+
+    It knows the space from the start where the first trial must keep to something: rules, conditions.
+    """
     known = {name for made in (of, UHESampler) for name in inspect.signature(made).parameters} - {"options"}
     for name in options:
         if name not in known:
@@ -252,6 +270,8 @@ def make_sampler(
             hint = f"did you mean {meant}?" if meant in known else f"its options are {', '.join(sorted(known))}"
             raise InvalidInputError(f"{given}{of.__name__} has no option {name!r}; {hint}")
     chosen = options if method is None else {**options, "method": method}
+    bound = options.get("subject_to", ()) != () or any(isinstance(given, When) for given in (space or {}).values())
+    chosen = {**chosen, "space": space} if bound and space is not None else chosen
     try:
         return UHESampler(n_trials=budget, seed=seed, **chosen)
     except TypeError as error:  # a misspelt option, or one that has an argument of its own

@@ -1,7 +1,7 @@
 """The function to be optimised: whether it fits the space, and one call of it."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ TRIAL = "trial"
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def check_objective(fn: object, names: Iterable[str]) -> None:
-    """Refuse what cannot be called with these parameters, before anything is run."""
+def check_objective(fn: object, names: Iterable[str], optional: Collection[str] = ()) -> None:
+    """Refuse what cannot be called with these parameters, before anything is run; `optional` are not always there."""
     if not callable(fn):
         raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
     arguments, names = _arguments(fn), list(names)
@@ -30,6 +30,7 @@ def check_objective(fn: object, names: Iterable[str]) -> None:
     needed = [a.name for a in arguments if a.default is a.empty and a.kind in (*BY_NAME, a.POSITIONAL_ONLY)]
     by_position = [a.name for a in arguments if a.kind is a.POSITIONAL_ONLY and a.name in needed]
     missing = [name for name in needed if name not in names and name != TRIAL]
+    absent = [name for name in needed if name in optional]
     takes = [a.name for a in arguments if a.kind in BY_NAME]
     open_ended = any(a.kind is a.VAR_KEYWORD for a in arguments)
     unknown = [] if open_ended else [name for name in names if name not in takes]
@@ -41,6 +42,10 @@ def check_objective(fn: object, names: Iterable[str]) -> None:
         raise InvalidInputError(
             f"fn needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; "
             "add it to the space, rename it, or give it a default"
+        )
+    if absent:
+        raise InvalidInputError(
+            f"fn needs {_listed(absent)}, which not every point has; give it a default such as {absent[0]}=None"
         )
     if unknown:
         raise InvalidInputError(

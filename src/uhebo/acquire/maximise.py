@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.acquire.edge import climbed_within
 from uhebo.acquire.functions import AnySurface
 from uhebo.acquire.limits import Limits, sampled_within
 from uhebo.gp.data import Domain
@@ -18,6 +19,7 @@ from uhebo.gp.posterior import Posterior
 from uhebo.numerics.bfgs import minimise
 from uhebo.space import SearchSpace
 from uhebo.space.moves import switched
+from uhebo.space.sampling import pulled
 from uhebo.types import Array, Rng
 
 CANDIDATES = 384
@@ -55,7 +57,7 @@ def maximise(surface: AnySurface, explored: Explored, rng: Rng) -> Array:
         points = all_points(space)
         return first_free(points, surface(points), explored)
     ell = surface.posteriors[0].theta.ell
-    scattered = uniform_and_corners(space.domain, rng)
+    scattered = uniform_and_corners(space, rng)
     candidates = space.snap(np.concatenate([scattered, cloud(explored.leaders, ell, space, rng)]))
     values = surface(candidates)
     climbers = candidates[_spread_best(candidates, values, ell)]
@@ -127,7 +129,7 @@ def _climb(surface: AnySurface, space: SearchSpace, points: Array, moving: NDArr
         moved = moving & space.active(rows) if space.conditions else moving
         return -value, np.where(moved, -gradient, 0.0)
 
-    return minimise(
+    ends = minimise(
         descent,
         points,
         np.zeros(space.domain.dimension),
@@ -139,6 +141,7 @@ def _climb(surface: AnySurface, space: SearchSpace, points: Array, moving: NDArr
         first_step=0.05,
         max_step=0.3,
     ).x
+    return climbed_within(surface, space, points, ends, moving) if space.rules else ends
 
 
 def _sweep(surface: AnySurface, explored: Explored, point: Array) -> Array:
@@ -151,7 +154,7 @@ def _sweep(surface: AnySurface, explored: Explored, point: Array) -> Array:
             if space.conditions and not space.active(point[None])[0, column]:
                 continue
             neighbours = switched(space, space.neighbours(point, int(column)), point[None], explored.leaders)
-            values = surface(neighbours)
+            values = np.where(space.allowed(neighbours), surface(neighbours), -np.inf)
             best = int(np.argmax(values))
             if values[best] > value:
                 point, value = neighbours[best], float(values[best])
@@ -182,7 +185,7 @@ def first_free(points: Array, values: Array, explored: Explored) -> Array:
 
 def all_points(space: SearchSpace) -> Array:
     """Every point of a discrete space, (size, d)."""
-    if space.conditions and space.listed is not None:
+    if (space.conditions or space.rules) and space.listed is not None:
         return space.listed
     grids = np.meshgrid(*(space.grid(column) for column in range(len(space.values))), indexing="ij")
     return np.stack([grid.ravel() for grid in grids], axis=1)
@@ -192,14 +195,18 @@ def uniform(domain: Domain, rng: Rng) -> Array:
     return domain.uniform(rng, CANDIDATES + CANDIDATES_PER_DIMENSION * domain.dimension)
 
 
-def uniform_and_corners(domain: Domain, rng: Rng) -> Array:
-    """Uniform points, of every eighth about half the numeric columns moved to the nearer bound.
+def uniform_and_corners(space: SearchSpace, rng: Rng) -> Array:
+    """Uniform points, of every eighth about half the numeric columns moved to the nearer bound, as far as rules let it.
 
     Far from all data the deviation is largest in the corners, and a uniform point is hardly ever near one.
     """
+    domain = space.domain
     points = uniform(domain, rng)
+    inside = points[::8].copy()
     moved = points[::8, domain.numeric]
     points[::8, domain.numeric] = np.where(rng.random(moved.shape) < 0.5, np.rint(moved), moved)
+    if space.rules:
+        points[::8] = pulled(space, inside, space.snap(points[::8]))
     return points
 
 
@@ -222,7 +229,11 @@ def cloud(leaders: Array, ell: Array, space: SearchSpace, rng: Rng) -> Array:
     kept = rng.random(points.shape) < 0.5
     kept[:, domain.numeric] &= domain.dimension > 1
     centres = leaders[np.arange(CLOUD) % len(leaders)]
-    return switched(space, np.where(kept, centres, points), centres, leaders)
+    near = switched(space, np.where(kept, centres, points), centres, leaders)
+    if not space.rules:
+        return near
+    inside = space.allowed(centres)  # a leader of the user's own may lie outside
+    return pulled(space, centres[inside], space.snap(near[inside]))
 
 
 def line_points(space: SearchSpace, centre: Array, rng: Rng) -> Array:
@@ -238,7 +249,11 @@ def line_points(space: SearchSpace, centre: Array, rng: Rng) -> Array:
         line = np.tile(centre, (len(values), 1))
         line[:, column] = values
         rows.append(line)
-    return space.snap(np.concatenate(rows))
+    points = space.snap(np.concatenate(rows))
+    if not space.rules:
+        return points
+    allowed = points[space.allowed(points)]
+    return allowed if len(allowed) else space.snap(uniform(space.domain, rng))
 
 
 def distance_to_nearest(space: SearchSpace, points: Array, occupied: Array) -> Array:

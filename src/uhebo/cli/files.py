@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, record, texts, whole
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
+from uhebo.space.moves import active_names
 from uhebo.storage.explain import listed
 
 MAX_BYTES = 10_000_000
@@ -33,7 +34,6 @@ NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
 FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
 """States of a history's rows that have no value."""
-Space = Mapping[str, BaseDistribution]
 Trials = Mapping[int, FrozenTrial]
 
 
@@ -112,15 +112,15 @@ class Known:
 
 
 def read_results(
-    path: str, space: Space, trials: Trials, value_column: str = "value", ignore_extra: bool = False
+    path: str, space: SearchSpace, trials: Trials, value_column: str = "value", ignore_extra: bool = False
 ) -> tuple[list[Known], list[int]]:
     """Every row of the file, and the lines of a history that say nothing: under way then, or failed without a point.
 
     The first thing that is wrong is an error with file, line and column.
     """
-    words = {name: texts(d) for name, d in space.items() if isinstance(d, CategoricalDistribution)}
+    words = {name: texts(d) for name, d in space.distributions.items() if isinstance(d, CategoricalDistribution)}
     header, rows = read_table(path, words)
-    history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space and value_column == "value"
+    history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space.distributions and value_column == "value"
     _check_columns(path, header, space, value_column, ignore_extra, history)
     known: list[Known] = []
     passed_over: list[int] = []
@@ -145,19 +145,19 @@ def read_results(
 
 
 def _check_columns(
-    path: str, header: Sequence[str], space: Space, value_column: str, ignore_extra: bool, history: bool
+    path: str, header: Sequence[str], space: SearchSpace, value_column: str, ignore_extra: bool, history: bool
 ) -> None:
     twice = [name for name in header if name and header.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
-    known = {"number", value_column, *space, *(("state", "failure") if history else ())}
+    known = {"number", value_column, *space.distributions, *(("state", "failure") if history else ())}
     extra = [name for name in header if name not in known]
     if extra and not ignore_extra:
-        wanted = ", ".join([*space, value_column, "and if you like number"])
+        wanted = ", ".join([*space.distributions, value_column, "and if you like number"])
         what = f"unknown column {extra[0]!r}" if extra[0] else "a column without a name has cells"
         raise InvalidInputError(f"{path}: {what}; expected {wanted}; or give --ignore-extra")
     answers = "number" in header and not history
-    needed = [] if answers else [name for name, d in space.items() if not d.single()]
+    needed = [] if answers else _needed(space)
     missing = [name for name in [value_column, *needed] if name not in header]
     if missing:
         hint = " (--value-column names another)" if missing[0] == value_column else ""
@@ -165,7 +165,7 @@ def _check_columns(
 
 
 def _entry(
-    line: int, cells: Mapping[str, str], space: Space, trials: Trials, value_column: str, history: bool
+    line: int, cells: Mapping[str, str], space: SearchSpace, trials: Trials, value_column: str, history: bool
 ) -> Known | None:
     """One row; None if it says nothing. In a history, a value that was filled in or corrected wins over the state."""
     text, number = cells[value_column], None
@@ -173,7 +173,7 @@ def _entry(
         state = cells["state"].lower()
         if state not in STATES.values():
             raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(STATES.values())}")
-        pointless = any(not cells[name] for name, distribution in space.items() if not distribution.single())
+        pointless = any(not cells[name] for name in _needed(space))
         if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
             return None
         if not text and state in FAILED:
@@ -184,15 +184,15 @@ def _entry(
     params = _params(cells, space, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
-    failed_here = history and value is None and "failure" not in space
+    failed_here = history and value is None and "failure" not in space.distributions
     return Known(line, number, params, value, cells.get("failure", "") if failed_here else "")
 
 
-def _check_other_study(path: str, known: Sequence[Known], space: Space, trials: Trials) -> None:
+def _check_other_study(path: str, known: Sequence[Known], space: SearchSpace, trials: Trials) -> None:
     """The history of this very study, or the same one again, would double every experiment in it."""
     finished = [record(trial) for trial in trials.values() if trial.state.is_finished()]
-    here = {(row["value"], *map(row["params"].get, space)) for row in finished}
-    doubled = sum((row.value, *map(row.params.get, space)) in here for row in known)
+    here = {(row["value"], *map(row["params"].get, space.distributions)) for row in finished}
+    doubled = sum((row.value, *map(row.params.get, space.distributions)) in here for row in known)
     if 2 * doubled > len(known):
         raise InvalidInputError(
             f"{path}: {doubled} of {len(known)} experiments are in this study already, with the same outcome; tell a "
@@ -200,18 +200,30 @@ def _check_other_study(path: str, known: Sequence[Known], space: Space, trials: 
         )
 
 
-def _params(cells: Mapping[str, str], space: Space, *, complete: bool) -> dict[str, Any]:
-    """The point of a row; if `complete`, no parameter may be left out."""
+def _needed(space: SearchSpace) -> list[str]:
+    """Parameters that every row has: they vary, and are there under any condition."""
+    return [name for name, d in space.distributions.items() if not d.single() and name not in space.conditions]
+
+
+def _params(cells: Mapping[str, str], space: SearchSpace, *, complete: bool) -> dict[str, Any]:
+    """The point of a row; if `complete`, no parameter that is active there may be left out, and no other be given."""
     params = {}
-    for name, distribution in space.items():
+    for name, distribution in space.distributions.items():
         if cells.get(name):
             value = params[name] = parsed(name, cells[name], distribution)
             if not SearchSpace.of({name: distribution}).contains({name: value}):
                 raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
-        elif complete:
+        elif distribution.single() and complete and name not in space.conditions:
+            params[name] = space.constants[name]
+    active = active_names(space, params) if complete else list(params)
+    for name, distribution in space.distributions.items():
+        if name in active and name not in params:
             if not distribution.single():
                 raise InvalidInputError(f"{name} is empty, expected {expected(distribution)}")
-            params[name] = SearchSpace.of({name: distribution}).constants[name]
+            params[name] = space.constants[name]
+        elif name in params and name not in active:
+            where = space.conditions[name].text
+            raise InvalidInputError(f"{name} is {params[name]!r}, and is there only where {where}; empty the cell")
     return params
 
 

@@ -94,9 +94,10 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         if shown["left_s"]:
             rows["time left"] = _duration(shown["left_s"])
         write_table(("", ""), [("study", shown["study"]), ("direction", shown["direction"]), *rows.items()])
-        space = kept_in(loaded).space.items()
-        by_log = {name: ", by its logarithm" for name, d in space if getattr(d, "log", False)}
-        write_table(("parameter", "values"), [(name, expected(d) + by_log.get(name, "")) for name, d in space])
+        kept = kept_in(loaded)
+        notes = {name: ", by its logarithm" for name, d in kept.space.items() if getattr(d, "log", False)}
+        notes |= {name: f"{notes.get(name, '')}, where {condition}" for name, condition in kept.when.items()}
+        write_table(("parameter", "values"), [(n, expected(d) + notes.get(n, "")) for n, d in kept.space.items()])
 
 
 def _duration(seconds: float) -> str:
@@ -119,6 +120,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "parameters": {
             name: {"type": type(d).__name__.removesuffix("Distribution").lower()}
             | json.loads(distribution_to_json(d))["attributes"]
+            | ({"when": kept.when[name]} if name in kept.when else {})
             for name, d in kept.space.items()
         },
         "trials": counted(trials),

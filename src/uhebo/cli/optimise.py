@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from optuna.exceptions import TrialPruned
@@ -23,6 +23,7 @@ from uhebo.cli.objective import objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
+from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.objective import Objective
 from uhebo.optuna_.trial_log import FAILURE
@@ -82,18 +83,18 @@ def optimize(
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
-                _run(loaded, kept.space, objective, planned, advance)
+                _run(loaded, kept, objective, planned, advance)
         except KeyboardInterrupt as error:
             code = EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
         _show(loaded, place, code, as_json)
     raise typer.Exit(code)
 
 
-def _run(study: Study, space: dict[str, Any], objective: Objective, trials: int, advance: Advance) -> None:
+def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: Advance) -> None:
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
     succeeded = 0
     for done in range(1, trials + 1):
-        trial = ask(study, space)
+        trial = ask(study, kept)
         try:
             value = objective(trial.number, trial.params, partial(_itself, trial))
         except EvaluationFailed as error:
@@ -221,4 +222,4 @@ def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | Non
     budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
-    return Job(study, kept.space, budget)
+    return Job(study, kept.search_space, budget)

@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import optuna
@@ -17,13 +18,17 @@ from uhebo.cli.space_file import SETTINGS, Kept, declared
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, SETTINGS_ATTRIBUTE, UHESampler
+from uhebo.optuna_.gaps import suggest_active
+from uhebo.optuna_.log_space import space_of_log
+from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
 from uhebo.storage.places import Place, load, study_names
 
 ATTRIBUTE = "uhebo:shell"
-"""The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}."""
+"""The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}, and "when":
+{name: condition} where parameters have one."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
 
 
@@ -47,7 +52,7 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     direction = settings.get("direction", "minimize")
     if direction not in ("minimize", "maximize"):
         raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
-    return Kept(wanted.space, settings)
+    return replace(wanted, settings=settings)
 
 
 def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,9 +65,10 @@ def sampler_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def keep(study: Study, kept: Kept) -> None:
     """Store the settings for the shell, and the sampler's arguments for whoever asks for its model."""
-    study.set_user_attr(SETTINGS_ATTRIBUTE, ShellSampler(**kept.settings).arguments)
+    study.set_user_attr(SETTINGS_ATTRIBUTE, ShellSampler(**kept.arguments).arguments)
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
-    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings})
+    when = {"when": kept.when} if kept.when else {}
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when})
 
 
 def effective(kept: Kept) -> dict[str, Any]:
@@ -82,16 +88,27 @@ def kept_in(study: Study) -> Kept:
     """What `keep` stored; for a study made elsewhere, the parameters of its finished trials and the default method."""
     stored = study.user_attrs.get(ATTRIBUTE)
     if stored is None:
-        return Kept(_space_of_trials(study), {"seed": 0})
+        return _kept_of_trials(study)
     try:
         space = {name: json_to_distribution(json.dumps(given)) for name, given in stored["space"].items()}
         sampler = {key: stored["sampler"][key] for key in SAMPLER_SETTINGS if key in stored["sampler"]}
-        return Kept(as_distributions(space), sampler)
+        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})))
+        kept.search_space  # noqa: B018 (what cannot be read is seen here)
+        return kept
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InvalidInputError(
             f"the settings kept in study {study.study_name!r} cannot be read ({error}); make a new study and tell "
             "it the results (uhebo history --csv prints them)"
         ) from error
+
+
+def _kept_of_trials(study: Study) -> Kept:
+    """Parameters of a study that was made elsewhere, and the conditions under which its trials had them."""
+    found = space_of_log(study)
+    when = {name: rule.text for name, rule in found.conditions.items()}
+    if not when:
+        return Kept(_space_of_trials(study), {"seed": 0})
+    return Kept(dict(found.distributions), {"seed": 0}, when)
 
 
 def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
@@ -119,17 +136,21 @@ def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:
     settings = dict(kept.settings)
     if n_trials is not None and "n_trials" in settings:
         settings["n_trials"] = max(settings["n_trials"], n_trials)
-    study.sampler = ShellSampler(**settings)
+    study.sampler = ShellSampler(**replace(kept, settings=settings).arguments)
     return kept
 
 
-def ask(study: Study, space: dict[str, BaseDistribution]) -> Trial:
+def ask(study: Study, kept: Kept) -> Trial:
     """`study.ask`; a trial cut short before it has its parameters (Ctrl-C, a full disk) is marked as failed."""
     sampler = study.sampler
     assert isinstance(sampler, ShellSampler)
     sampler.rest()
     try:
-        return study.ask(space)
+        if not kept.when:
+            return study.ask(kept.space)
+        trial = study.ask()
+        suggest_active(trial, kept.search_space)
+        return trial
     except BaseException:
         if sampler.busy is not None:
             with suppress(Exception):
@@ -142,6 +163,8 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
     if not wanted.space:
         raise InvalidInputError("a study needs parameters; give --space space.toml, or --param x=float:0:1")
     settings = sampler_settings(wanted.settings)
+    kept = replace(wanted, settings=settings)
+    ShellSampler(**kept.arguments)  # rules that allow nothing are refused before there is a study
     name = place.default_name if name is None else name
     if name in study_names(storage):
         raise InvalidInputError(
@@ -149,7 +172,7 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
             "file or --study NAME"
         )
     made = optuna.create_study(storage=storage, study_name=name, direction=wanted.settings.get("direction"))
-    keep(made, Kept(wanted.space, settings))
+    keep(made, kept)
     return made
 
 
@@ -166,9 +189,11 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
     settings = sampler_settings(asked)  # nonsense is refused before it is compared
     foreign = ATTRIBUTE not in study.user_attrs
     empty = foreign and not any(trial.distributions for trial in study.get_trials(deepcopy=False))
-    kept = Kept(wanted.space, {}) if empty and wanted.space else kept_in(study)
-    was = {"direction": study.direction.name.lower(), "space": kept.space} | ({} if foreign else effective(kept))
-    for key, value in {**asked, "space": wanted.space or kept.space}.items():
+    kept = replace(wanted, settings={}) if empty and wanted.space else kept_in(study)
+    was = {"direction": study.direction.name.lower(), "space": (kept.space, kept.when)} | (
+        {} if foreign else effective(kept)
+    )
+    for key, value in {**asked, "space": (wanted.space or kept.space, wanted.when or kept.when)}.items():
         if was.get(key, value if foreign else None) != value:
             detail = "" if key == "space" else f" ({was.get(key)}, not {value})"
             raise InvalidInputError(
@@ -177,7 +202,7 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
             )
     asked.pop("direction", None)
     if foreign and (asked or empty):
-        keep(study, Kept(kept.space, settings))
+        keep(study, replace(kept, settings=settings))
         said = ", ".join(f"{key} {value}" for key, value in settings.items())
         say(f"study {study.study_name!r} had no settings of uhebo's; kept in it from now on: {said}")
     say(f"going on with study {study.study_name!r} in {place.shown}")

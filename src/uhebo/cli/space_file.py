@@ -1,19 +1,21 @@
 """The parameters as a person writes them: a TOML (or JSON) file, or `--param` options.
 
 direction = "maximize"          # also method, seed, n_trials, n_startup_trials, acquisition, deterministic
+subject_to = ["depth * lr < 1"] # rules that every suggestion keeps to
 [parameters]
 lr = {type = "float", low = 1e-5, high = 0.1, log = true}
 depth = {type = "int", low = 2, high = 12}
 solver = {type = "categorical", choices = ["adam", "sgd"]}
 temperature = [20, 90]          # two numbers are a range: of integers if both are, else of floats
 gas = ["argon", "nitrogen"]     # words are choices
+momentum = {type = "float", low = 0.0, high = 1.0, when = "solver == 'sgd'"}
 """
 
 import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any
 
@@ -21,7 +23,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 
 from uhebo.cli.files import read_text
 from uhebo.errors import InvalidInputError
-from uhebo.space import Categorical, Float, Int, as_distributions
+from uhebo.space import Categorical, Float, Int, SearchSpace, When, as_distributions
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,6 +39,7 @@ SETTINGS: dict[str, type] = {
     "acquisition": str,
     "reading": str,
     "deterministic": bool,
+    "subject_to": list,
 }
 """What a space file may say besides the parameters, and as what type."""
 KINDS: dict[str, Callable[..., BaseDistribution]] = {
@@ -55,6 +58,24 @@ class Kept:
 
     space: dict[str, BaseDistribution]
     settings: dict[str, Any]
+    when: dict[str, str] = field(default_factory=dict)
+    """Conditions of parameters that are not always there."""
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The parameters as for `uhebo.minimize`."""
+        return {name: When(self.when[name], d) if name in self.when else d for name, d in self.space.items()}
+
+    @property
+    def search_space(self) -> SearchSpace:
+        """The parameters with their conditions and rules, checked."""
+        return SearchSpace.of(self.declared, rules=self.settings.get("subject_to", ()))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the sampler; it knows the space where the first trial must keep to something."""
+        bound = self.when or self.settings.get("subject_to")
+        return {**self.settings, "space": self.declared} if bound else self.settings
 
 
 def declared(file: str | None, params: Sequence[str] | None) -> Kept:
@@ -65,6 +86,10 @@ def declared(file: str | None, params: Sequence[str] | None) -> Kept:
         if name in found.space:
             raise InvalidInputError(f"parameter {name!r} is given twice; drop one")
         found.space[name] = distribution
+    try:
+        found.search_space  # noqa: B018 (names in rules and conditions are checked where all parameters are known)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file}: {error}" if file is not None else str(error)) from error
     return found
 
 
@@ -78,12 +103,15 @@ def _read_file(path: str) -> Kept:
             raise InvalidInputError(
                 f"{path}: unknown key {key!r}; expected [parameters] and any of {', '.join(SETTINGS)}"
             )
+        if key == "subject_to" and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
+            raise InvalidInputError(f"{path}: subject_to is {value!r}, expected a list such as ['a + b <= 1']")
         if type(value) is not SETTINGS[key]:
             raise InvalidInputError(f"{path}: {key} is {value!r}, expected a value of type {SETTINGS[key].__name__}")
     if not isinstance(parameters, dict) or not parameters:
         raise InvalidInputError(f"{path} has no [parameters]; add one line per parameter, such as x = [0.0, 1.0]")
     try:
-        return Kept({name: _distribution(name, given) for name, given in parameters.items()}, settings)
+        when = {name: _condition(name, given.pop("when")) for name, given in parameters.items() if _has_when(given)}
+        return Kept({name: _distribution(name, given) for name, given in parameters.items()}, settings, when)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
 
@@ -95,6 +123,16 @@ def _parsed(path: str, text: str) -> Any:
         raise InvalidInputError(f"{path} is nested too deeply; see docs/shell.md for the format") from error
     except ValueError as error:  # TOMLDecodeError and JSONDecodeError are ValueErrors
         raise InvalidInputError(f"{path} is not valid: {error}") from error
+
+
+def _has_when(given: Any) -> bool:
+    return isinstance(given, dict) and "when" in given
+
+
+def _condition(name: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise InvalidInputError(f"parameter {name!r}: when is {given!r}, expected a text such as \"solver == 'sgd'\"")
+    return given
 
 
 def _distribution(name: str, given: Any) -> BaseDistribution:

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
@@ -15,6 +14,7 @@ from uhebo.cli.records import best_of, cells, parameter_names, record, short_rea
 from uhebo.cli.settings import ask, asked_for, kept_in, new_study, with_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.trial_log import FAILURE
+from uhebo.space import SearchSpace
 from uhebo.storage.explain import explain, listed
 from uhebo.storage.places import opened, place_of, study_at
 
@@ -78,7 +78,7 @@ def suggest(
         kept = with_sampler(loaded)
         made: list[int] = []
         try:
-            made.extend(ask(loaded, kept.space).number for _ in range(count))
+            made.extend(ask(loaded, kept).number for _ in range(count))
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
                 trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
@@ -121,20 +121,20 @@ def tell(
         raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
     with study_at(file, study) as loaded:
         trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
-        space: dict[str, BaseDistribution] = {}
+        space = SearchSpace.of({})
         passed_over: list[int] = []
         if csv is None:
             assert number is not None
             told = value_of(value) if value is not None else None
             known = [Known(0, running_number(number, trials), {}, told)]
         else:
-            space = kept_in(loaded).space
+            space = kept_in(loaded).search_space
             known, passed_over = read_results(csv, space, trials, value_column, ignore_extra)
         _store(loaded, known, space)
         _confirm(loaded, known, passed_over, as_json)
 
 
-def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution]) -> None:
+def _store(study: Study, known: list[Known], space: SearchSpace) -> None:
     """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
     done = 0
     try:
@@ -142,8 +142,9 @@ def _store(study: Study, known: list[Known], space: dict[str, BaseDistribution])
             if row.number is None:
                 state = TrialState.FAIL if row.value is None else TrialState.COMPLETE
                 reason = {FAILURE: short_reason(row.failure)} if row.failure else None
+                there = {name: space.distributions[name] for name in row.params}
                 trial = create_trial(
-                    state=state, value=row.value, params=row.params, distributions=space, user_attrs=reason
+                    state=state, value=row.value, params=row.params, distributions=there, user_attrs=reason
                 )
                 study.add_trial(trial)
             elif row.value is None:

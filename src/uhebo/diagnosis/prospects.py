@@ -113,4 +113,5 @@ def candidates(belief: Belief, rng: Rng) -> Array:
     leaders = np.concatenate([data.X[np.argsort(-data.y, kind="stable")[:LEADERS]], promising])
     cloud = around(leaders, posterior.theta.ell, domain, rng, count=CLOUD, decades=(-3.0, -0.5))
     rows = belief.space.snap(np.concatenate([uniform[:count], promising, cloud]))
+    rows = rows[belief.space.allowed(rows)]
     return np.asarray(np.unique(rows, axis=0))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.trial import Trial, TrialState
 from scipy.stats import rankdata
 
@@ -18,9 +17,9 @@ from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.errors import InvalidInputError, MissingExtraError
 from uhebo.methods import Strategy
-from uhebo.optuna_.gaps import QUIET
+from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
-from uhebo.space import as_distributions, storable
+from uhebo.space import SearchSpace, storable
 
 try:
     from sklearn.exceptions import FitFailedWarning
@@ -143,14 +142,14 @@ class UHESearchCV(BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable[..., Results]) -> None:
         """Called by scikit-learn's `fit`: ask for candidates, have them scored, tell the study."""
-        distributions = self._checked()
+        space = self._checked()
         with QUIET:
             self.study_ = optuna.create_study(direction="maximize", storage=self.storage, sampler=self._sampler())
         splits = _SplitOnce(self._checked_cv_orig)
         results: Results = {}
         failed: dict[int, dict[str, Any]] = {}
         for first in range(0, self.n_iter, self.batch_size):
-            trials = [self.study_.ask(distributions) for _ in range(min(self.batch_size, self.n_iter - first))]
+            trials = [self._ask(space) for _ in range(min(self.batch_size, self.n_iter - first))]
             candidates = [trial.params for trial in trials]
             try:
                 results = evaluate_candidates(candidates, cv=splits)
@@ -171,14 +170,20 @@ class UHESearchCV(BaseSearchCV):
             failed = math.isnan(score)
             self.study_.tell(trial, None if failed else float(score), TrialState.FAIL if failed else None)
 
-    def _checked(self) -> dict[str, BaseDistribution]:
+    def _ask(self, space: SearchSpace) -> Trial:
+        trial = self.study_.ask()
+        suggest_active(trial, space)
+        return trial
+
+    def _checked(self) -> SearchSpace:
         """The space written out, after everything that can be refused before the first fit has been."""
         checks.integer("n_iter", self.n_iter, 1)
         checks.integer("batch_size", self.batch_size, 1)
         several = not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
         if several and not isinstance(self.refit, str):
             raise InvalidInputError(self._which_metric(self.scoring))
-        distributions = storable(as_distributions(self.space), self.storage)
+        space = SearchSpace.of(self.space)
+        distributions = storable(space.distributions, self.storage)
         known = self.estimator.get_params()
         for name in distributions:
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
@@ -187,13 +192,15 @@ class UHESearchCV(BaseSearchCV):
                 raise InvalidInputError(
                     f"{type(self.estimator).__name__} has no parameter {name!r}; expected one of {', '.join(known)}"
                 )
-        return distributions
+        return space
 
     def _sampler(self) -> UHESampler:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        return make_sampler(seed, self.method, self.sampler_options or {}, self.n_iter, given="sampler_options: ")
+        return make_sampler(
+            seed, self.method, self.sampler_options or {}, self.n_iter, given="sampler_options: ", space=self.space
+        )
 
     def _metric(self, results: Results) -> str:
         """The column of the results that the search makes large."""

@@ -14,8 +14,9 @@ from uhebo.belief import Belief, History
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Step
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.log_space import space_of_log
-from uhebo.optuna_.sampler import SETTINGS_ATTRIBUTE, UHESampler
+from uhebo.optuna_.declared import from_record
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 
 DEFAULT = "auto"
 EARLIER_READING = "drawn"
@@ -47,7 +48,7 @@ class StudyModel:
 def model_of(study: Study) -> StudyModel:
     """The model behind the suggestions of a study."""
     sampler, borrowed = _sampler_of(study)
-    space = space_of_log(study)
+    space = sampler.search_space(study)
     number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
     step = sampler.step(study, number, space)
     if study.metric_names:
@@ -71,8 +72,8 @@ def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:
     kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
     if isinstance(kept, Mapping) and kept.get("method") in METHODS and kept["method"] != "random":
         try:
-            return UHESampler(**{"reading": EARLIER_READING, **kept}), None
-        except (TypeError, InvalidInputError):
+            return UHESampler(**{"reading": EARLIER_READING, **from_record(kept)}), None
+        except (TypeError, ValueError, KeyError, AttributeError):
             pass  # of another version, or written by something else
     if isinstance(kept, Mapping):
         why = f"its method, {kept.get('method') or 'a function of its own'}, is not known here or uses no model"

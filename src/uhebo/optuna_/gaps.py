@@ -4,6 +4,7 @@ Private names of Optuna's stand in this room alone, each with the reason why no 
 """
 
 import copy
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,10 @@ from optuna.study import Study
 from optuna.trial import Trial
 
 from uhebo.numerics.threads import ProcessWide, Undo
+from uhebo.space import SearchSpace
+from uhebo.space.moves import active_names
+
+Through = Callable[[Callable[[], Any]], Any]
 
 
 def storage_of(study: Study) -> BaseStorage:
@@ -33,6 +38,16 @@ def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
     assert isinstance(distribution, (FloatDistribution, IntDistribution))  # Optuna has no other kind
     ask: Any = trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
     return ask(name, distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+
+
+def suggest_active(trial: Trial, space: SearchSpace, through: Through = lambda ask: ask()) -> dict[str, Any]:
+    """The values of all parameters that are active, parents before what depends on them, each asked for `through`."""
+    params: dict[str, Any] = {}
+    while True:
+        left = [name for name in active_names(space, params) if name not in params]
+        if not left:
+            return {name: params[name] for name in space.distributions if name in params}
+        params[left[0]] = through(partial(suggest, trial, left[0], space.distributions[left[0]]))
 
 
 def running_trial(study: Study, trial_id: int) -> Trial:

@@ -19,13 +19,12 @@ with a state. So this module alone uses Optuna's tables, and hooks into the tran
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, RDBStorage
 
@@ -40,6 +39,8 @@ from uhebo.errors import InvalidInputError, UheboError
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.lease import LEASE, QUEUED, Lease, now
 from uhebo.optuna_.trial_log import FAILURE
+from uhebo.space import SearchSpace
+from uhebo.space.moves import active_names
 
 LONGEST_REASON = 500
 """Characters kept of why a trial failed."""
@@ -218,15 +219,18 @@ class LeasedTrials:
         with self._engine.begin() as connection:
             return connection.scalars(self._count).one()
 
-    def point(self, trial_id: int, space: Mapping[str, BaseDistribution]) -> tuple[int, dict[str, Any]] | None:
-        """Number and parameters of a trial; None while it does not have all of them."""
+    def point(self, trial_id: int, space: SearchSpace) -> tuple[int, dict[str, Any]] | None:
+        """Number and parameters of a trial; None while it does not have all that are active."""
         number = select(_trials.c.number).where(_trials.c.trial_id == trial_id)
         values = select(_params.c.param_name, _params.c.param_value).where(_params.c.trial_id == trial_id)
         with self._engine.begin() as connection:
             found = {row[0]: row[1] for row in connection.execute(values)}
-            if not set(space) <= set(found):
+            pairs = ((name, d) for name, d in space.distributions.items() if name in found)
+            params = {name: d.to_external_repr(found[name]) for name, d in pairs}
+            active = active_names(space, params)
+            if not set(active) <= set(params):
                 return None
-            return connection.execute(number).scalar_one(), {n: d.to_external_repr(found[n]) for n, d in space.items()}
+            return connection.execute(number).scalar_one(), {n: params[n] for n in params if n in active}
 
     def close_session(self) -> None:
         """Of this thread: each has its own."""

@@ -1,4 +1,4 @@
-"""The search space that a study's log has shown."""
+"""The search space of a study: what its log has shown, and what was declared."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.space import SearchSpace
+from uhebo.space import Rule, SearchSpace
 from uhebo.space.infer import Record, infer_conditions
 from uhebo.space.rules import GivenRule, names_read
 
@@ -34,28 +34,37 @@ def refuse_too_many_objectives(study: Study) -> None:
 
 
 def space_of_log(
-    study: Study, trials: Sequence[FrozenTrial] | None = None, subject_to: Sequence[GivenRule] = ()
+    study: Study,
+    trials: Sequence[FrozenTrial] | None = None,
+    declared: SearchSpace | None = None,
+    subject_to: Sequence[GivenRule] = (),
 ) -> SearchSpace:
     """All parameters that trials had, each with its latest distribution (ranges may have changed), and the conditions
-    under which trials have them; empty while no trial has finished.
+    under which trials have them; nothing while no trial has finished, unless it was declared.
 
     `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
-    is; what it lacks, it may not have come to. Of the rules `subject_to`, those apply whose parameters are all known.
+    is; what it lacks, it may not have come to. What was declared counts more than what was seen. Of the rules
+    `subject_to`, those apply whose parameters are all known.
     """
     refuse_too_many_objectives(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
+    known = {} if declared is None else declared.distributions
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not finished:
-        return SearchSpace.of({})
     latest: dict[str, BaseDistribution] = {}
-    ended = [trial for trial in trials if trial.state in ENDED]
+    ended = [trial for trial in trials if trial.state in ENDED] if finished else []
     # A finished trial's word on a range counts more than a failed one's.
     for trial in sorted(ended, key=lambda trial: (trial.state == TrialState.COMPLETE, trial.number)):
         latest.update(trial.distributions)
-    varying = {name: latest[name] for name in sorted(latest) if not latest[name].single()}
-    conditions = {}
+    latest |= known
+    read = {name for rule in subject_to for name in names_read(rule)}
+    kept = (name for name in sorted(latest) if name in known or name in read or not latest[name].single())
+    varying = {name: latest[name] for name in kept}
+    conditions: dict[str, Rule] = {}
     if any(len(trial.distributions) != len(latest) for trial in finished):
         records = [Record(trial.params, trial.state == TrialState.COMPLETE) for trial in ended]
-        conditions = infer_conditions(records, varying)
-    rules = [rule for rule in subject_to if names_read(rule) <= latest.keys()]
+        inferred = infer_conditions(records, varying)
+        conditions = {name: rule for name, rule in inferred.items() if name not in known}
+    if declared is not None:
+        conditions |= declared.conditions
+    rules = [rule for rule in subject_to if names_read(rule) <= varying.keys()]
     return SearchSpace.of(varying, conditions, rules, others=latest.keys() - varying.keys())

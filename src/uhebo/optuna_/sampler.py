@@ -15,16 +15,14 @@ import math
 import secrets
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -38,19 +36,16 @@ from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_meth
 from uhebo.methods.bandit import Clip
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims, constraints, log_space, trial_log
+from uhebo.optuna_ import claims, constraints, declared, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
-from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.sampler_settings import leave_settings
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
 from uhebo.space.moves import restricted
+from uhebo.space.rules import GivenRule
 
 INITIAL_PER_DIMENSION = 3
 """Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
-SETTINGS_ATTRIBUTE = "uhebo:sampler"
-"""User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
-_left: WeakKeyDictionary[BaseStorage, dict[int, dict[str, Any]]] = WeakKeyDictionary()
-"""Arguments of a sampler that are known to be in a study, by storage and id of the study."""
 _begun = threading.local()
 """The suggestion that this thread has begun: Optuna asks for the space, then for the point; one read serves both."""
 
@@ -82,6 +77,11 @@ class UHESampler(BaseSampler):
             are); default the method's own ("distinct" for the paper's methods).
         reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
             measured from there; default somewhat below the worst values of the front.
+        subject_to: rules on the parameters that every suggestion keeps to: texts such as "a + b <= 1" or
+            "temperature < 90 or solvent != 'THF'", or functions of some parameters, by name, that return True or False.
+        space: the parameters, as for `uhebo.minimize`, with `uhebo.When` where one is conditional. Without it they are
+            known from the first finished trial on; the parameters of that one are drawn one by one, and it may break a
+            rule.
     """
 
     def __init__(
@@ -102,6 +102,8 @@ class UHESampler(BaseSampler):
         constraints_func: ConstraintsFunc | None = None,
         reading: Reading | None = None,
         reference_point: Sequence[float] | None = None,
+        subject_to: GivenRule | Iterable[GivenRule] = (),
+        space: Mapping[str, Any] | None = None,
     ) -> None:
         self.method = method
         """The method as it was given: its name, a function `Step -> Proposal`, or a `Method`."""
@@ -121,6 +123,9 @@ class UHESampler(BaseSampler):
         self._constraints_func = constraints_func
         if reading is not None:
             choice("reading", reading, READINGS)
+        self.subject_to = declared.checked_rules(subject_to)
+        """Rules that suggestions keep to."""
+        self._declared = declared.space_with_rules(space, self.subject_to)
         self.settings = Settings(
             seed=secrets.randbits(63) if seed is None else integer("seed", seed, 0, also=", or None"),
             kernel=named_kernel(kernel),
@@ -152,25 +157,31 @@ class UHESampler(BaseSampler):
             constraints.store(study, trial, self._constraints_func(trial))
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every parameter that trials had, each with its latest distribution (ranges may have changed)."""
+        """Every parameter that was declared or that trials had, each with its latest distribution."""
         trials = study.get_trials(deepcopy=False)
-        space = log_space.space_of_log(study, trials)
+        space = self.search_space(study, trials)
         _begun.suggestion = (study, trial.number, trials, space)
-        return space.distributions
+        return {name: space.distributions[name] for name in space.names}
+
+    def search_space(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> SearchSpace:
+        """What was declared and what the log has shown, with the rules that can be told from it."""
+        space = log_space.space_of_log(study, trials, self._declared, self.subject_to)
+        declared.say_if_unknown(study, space, self.subject_to)
+        return space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         self._check_objectives(study)
-        self._leave_settings(study)
+        leave_settings(study, self.arguments)
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
                 write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
         trials, space = _read_already(study, trial)
         if space is None:
-            space = log_space.space_of_log(study, trials)
-        if space.distributions.keys() != search_space.keys():
+            space = self.search_space(study, trials)
+        if space.columns.keys() != search_space.keys():
             # Somebody else's space, such as what a `PartialFixedSampler` leaves open.
             space = restricted(space, search_space)
         if not space.names:
@@ -178,7 +189,7 @@ class UHESampler(BaseSampler):
         if space.contains(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
         step = self.step(study, trial.number, space, trials)
-        if step.slot.initial and not (self.settings.deterministic and space.size < math.inf):
+        if step.slot.initial and not space.rules and not (self.settings.deterministic and space.size < math.inf):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
@@ -213,6 +224,7 @@ class UHESampler(BaseSampler):
         if n_initial is None:
             n_initial = INITIAL_PER_DIMENSION * space.domain.dimension
         history = trial_log.read_history(study, space, n_initial, leave_out=number, trials=trials)
+        declared.say_if_outside(study, history)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
         return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)
@@ -236,7 +248,9 @@ class UHESampler(BaseSampler):
         space = SearchSpace.of({param_name: param_distribution})
         # By name, so that the initial design does not depend on the order in which an objective asks.
         rng = np.random.default_rng([self.settings.seed, trial.number, zlib.crc32(param_name.encode())])
-        return space.decode(space.domain.uniform(rng, 1)[0])[param_name]
+        draws = space.domain.uniform(rng, declared.DRAWS if self.subject_to else 1)
+        values = [space.decode(row)[param_name] for row in draws]
+        return declared.first_allowed(study, trial, param_name, param_distribution, self.subject_to, values)
 
     def _check_objectives(self, study: Study) -> None:
         log_space.refuse_too_many_objectives(study)
@@ -257,16 +271,6 @@ class UHESampler(BaseSampler):
         finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return bool(finished) and name not in self.infer_relative_search_space(study, trial)
 
-    def _leave_settings(self, study: Study) -> None:
-        """Write the sampler's arguments into the study, once: whoever reads it later can ask for the same model."""
-        # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
-        storage, study_id, arguments = storage_of(study), study_id_of(study), self.arguments
-        left = _left.setdefault(storage, {})
-        if left.get(study_id) != arguments:
-            if storage.get_study_user_attrs(study_id).get(SETTINGS_ATTRIBUTE) != arguments:
-                storage.set_study_user_attr(study_id, SETTINGS_ATTRIBUTE, arguments)
-            left[study_id] = arguments
-
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments that make this sampler again, as JSON can hold them: what is not a name or a number is None."""
@@ -275,7 +279,8 @@ class UHESampler(BaseSampler):
         # By name, also where it is the method's own: the default reading may change.
         given["reading"] = self.settings.applied_to(self._method.model).reading
         del given["horizon"]
-        return {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
+        found = {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
+        return {**found, **declared.to_record(self._declared, self.subject_to)}
 
 
 def _checked_reference(given: Sequence[float]) -> tuple[float, ...]:

@@ -23,7 +23,7 @@ def in_turn(conditions: Mapping[str, Rule]) -> dict[str, Rule]:
     return ordered
 
 
-def activity(conditions: Mapping[str, Rule], scope: Scope) -> dict[str, Mask]:
+def what_is_active(conditions: Mapping[str, Rule], scope: Scope) -> dict[str, Mask]:
     """In which rows each parameter with a condition is active; one whose parent is not active is not.
 
     What the scope says of a parameter's activity holds too: an entry that means nothing makes nothing active.

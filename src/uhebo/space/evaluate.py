@@ -9,7 +9,7 @@ A comparison with NaN (0/0, a root of a negative number) is false, whatever is c
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
 from uhebo.space.columns import Choices, Column, key
-from uhebo.space.rules import MEMBERSHIP, Rule, constant, kind_of
+from uhebo.space.kinds import kind_of
+from uhebo.space.rules import MEMBERSHIP, Rule, constant
 from uhebo.types import Array
 
 Mask = NDArray[np.bool_]
@@ -194,6 +195,21 @@ def _plain_values(name: str, scope: Scope) -> list[Any]:
         return [scope.constants[name]] * scope.count
     column = scope.columns[name]
     return [column.decode(unit) for unit in scope.entries[name].tolist()]
+
+
+def parts(rule: Rule) -> tuple[Rule, ...]:
+    """Rules that together say the same: each side of an `and`, each comparison of a chain."""
+    tree = rule.tree
+    trees: list[ast.expr] = []
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        trees = tree.values
+    elif isinstance(tree, ast.Compare) and len(tree.ops) > 1:
+        sides = [tree.left, *tree.comparators]
+        pairs = zip(sides, tree.ops, sides[1:], strict=False)
+        trees = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
+    if not trees:
+        return (rule,)
+    return tuple(part for each in trees for part in parts(replace(rule, tree=each)))
 
 
 def violation(rule: Rule, scope: Scope) -> Array:

@@ -19,7 +19,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from uhebo.space.columns import grid_size, key
-from uhebo.space.rules import Rule
+from uhebo.space.rules import Rule, quoted
 
 MOST_VALUES = 32
 """Values of an integer parent; with more, a single trial at an end would part the trials by chance."""
@@ -113,12 +113,13 @@ def _test(
 ) -> tuple[ast.expr, str]:
     """One condition on a parent, as an expression and in words."""
     name: ast.expr = ast.Name(parent)
+    word = quoted(parent)
     if isinstance(distribution, CategoricalDistribution):
         choices = [choice for choice in distribution.choices if key(choice) in seen]
         if len(choices) == 1:
-            return ast.Compare(name, [ast.Eq()], [ast.Constant(choices[0])]), f"{parent} == {choices[0]!r}"
+            return ast.Compare(name, [ast.Eq()], [ast.Constant(choices[0])]), f"{word} == {choices[0]!r}"
         listed = ast.List([ast.Constant(choice) for choice in choices])
-        return ast.Compare(name, [ast.In()], [listed]), f"{parent} in {choices!r}"
+        return ast.Compare(name, [ast.In()], [listed]), f"{word} in {choices!r}"
     # Between a value with the parameter and the next one without it, the middle parts them.
     low, high = min(seen), max(seen)
     others = [params[parent] for params in absent if parent in params]
@@ -127,10 +128,10 @@ def _test(
     parts: list[tuple[ast.expr, str]] = []
     if below is not None:
         least = math.ceil((below + low) / 2)
-        parts.append((ast.Compare(name, [ast.GtE()], [ast.Constant(least)]), f"{parent} >= {least}"))
+        parts.append((ast.Compare(name, [ast.GtE()], [ast.Constant(least)]), f"{word} >= {least}"))
     if above is not None:
         most = math.floor((above + high) / 2)
-        parts.append((ast.Compare(name, [ast.LtE()], [ast.Constant(most)]), f"{parent} <= {most}"))
+        parts.append((ast.Compare(name, [ast.LtE()], [ast.Constant(most)]), f"{word} <= {most}"))
     if len(parts) == 1:
         return parts[0]
     return ast.BoolOp(ast.And(), [tree for tree, _ in parts]), " and ".join(text for _, text in parts)

@@ -1,6 +1,8 @@
 """From one space to a smaller one, from one branch to another."""
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -15,6 +17,21 @@ def restricted(space: SearchSpace, distributions: Mapping[str, BaseDistribution]
     conditions = {n: rule for n, rule in space.conditions.items() if n in known and set(rule.names) <= known}
     rules = [rule for rule in space.rules if set(rule.names) <= known]
     return SearchSpace.of(distributions, conditions, rules, space.others | (space.distributions.keys() - known))
+
+
+def active_names(space: SearchSpace, params: Mapping[str, Any]) -> list[str]:
+    """Parameters that are active at a point, which need not be complete: what it lacks makes nothing active.
+
+    Parents come before what depends on them, all others in the order of the space.
+    """
+    rows, given = space.neutral[None].copy(), {}
+    for j, (name, column) in enumerate(space.columns.items()):
+        entry = column.encode([params[name]])[0] if name in params else math.nan
+        given[name] = np.array([not math.isnan(entry)])
+        if given[name][0]:
+            rows[0, j] = entry
+    on = space.activity(rows, given)
+    return [*(name for name in space.distributions if name not in on), *(name for name in on if on[name][0])]
 
 
 def leading(space: SearchSpace, ranked: Array, count: int) -> Array:

@@ -9,23 +9,21 @@ A rule may also be a Python function of some of the parameters, by their names, 
 
 import ast
 import inspect
+import keyword
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from uhebo.errors import InvalidInputError
-from uhebo.space.columns import Choices, Column, key
 
-Kind = Literal["number", "truth", "choice"]
 LONGEST = 2000
 """Characters of a rule."""
 DEEPEST = 50
 """Levels of parentheses and operators."""
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`([^`]*)`")
-ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 MEMBERSHIP = (ast.In, ast.NotIn)
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.Pow)
 LANGUAGE = "expected comparisons of parameters and numbers with and, or, not, such as \"a + b <= 1 or kind == 'x'\""
@@ -60,9 +58,9 @@ def parse_rule(given: GivenRule, names: Sequence[str]) -> Rule:
     if not isinstance(given, str):
         raise InvalidInputError(f"a rule is {given!r}; {LANGUAGE}, or a function of the parameters")
     given = given.strip()
-    text, quoted = _unquoted(given)
+    text, stand_ins = _unquoted(given)
     tree = _parsed(given, text)
-    known = {unicodedata.normalize("NFKC", name): name for name in names} | quoted
+    known = {unicodedata.normalize("NFKC", name): name for name in names} | stand_ins
     _check_syntax(tree, given, 0)
     found: dict[str, None] = {}
     for node in ast.walk(tree):
@@ -85,13 +83,20 @@ def names_in(tree: ast.expr) -> Iterator[ast.Name]:
 
 
 def names_read(given: object) -> set[str]:
-    """Names in a rule, whether or not there are such parameters; none where it cannot be parsed."""
+    """Names in a rule, whether or not there are such parameters; what is not of the language is an error."""
     if isinstance(given, Rule):
         return set(given.names)
     if not isinstance(given, str):
         return set(_arguments(given)[0]) if callable(given) else set()
-    text, quoted = _unquoted(given.strip())
-    return {quoted.get(node.id, node.id) for node in names_in(_parsed(given, text))}
+    text, stand_ins = _unquoted(given.strip())
+    tree = _parsed(given.strip(), text)
+    _check_syntax(tree, given.strip(), 0)
+    return {stand_ins.get(node.id, node.id) for node in names_in(tree)}
+
+
+def quoted(name: str) -> str:
+    """A parameter's name as it stands in a rule."""
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"`{name}`"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -108,16 +113,16 @@ def _unquoted(text: str) -> tuple[str, dict[str, str]]:
     """The text with names in backticks replaced by words of the same length in bytes, and what these stand for."""
     if len(text) > LONGEST:
         raise InvalidInputError(f"a rule has {len(text)} characters, expected at most {LONGEST}; use a function")
-    quoted: dict[str, str] = {}
+    stand_ins: dict[str, str] = {}
 
     def word(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
-        stand_in = f"_q{len(quoted)}_".ljust(len(match[0].encode()), "_")
-        quoted[stand_in] = match[1]
+        stand_in = f"_q{len(stand_ins)}_".ljust(len(match[0].encode()), "_")
+        stand_ins[stand_in] = match[1]
         return stand_in
 
-    return QUOTED.sub(word, text), quoted
+    return QUOTED.sub(word, text), stand_ins
 
 
 def _parsed(given: str, text: str) -> ast.expr:
@@ -148,7 +153,7 @@ def _check_syntax(node: ast.expr, text: str, depth: int) -> None:
             if isinstance(op, (ast.Is, ast.IsNot)):
                 raise wrong(text, right, "use == or != in place of is")
             if isinstance(op, MEMBERSHIP) and not (
-                isinstance(right, (ast.List, ast.Tuple, ast.Set)) and all(map(_is_constant, right.elts))
+                isinstance(right, (ast.List, ast.Tuple, ast.Set)) and all(map(is_constant, right.elts))
             ):
                 raise wrong(text, right, "after in stands a list of values, such as ['a', 'b']")
         children = [
@@ -158,7 +163,7 @@ def _check_syntax(node: ast.expr, text: str, depth: int) -> None:
         children = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd, ast.Not)):
         children = [node.operand]
-    elif isinstance(node, ast.Name) or _is_constant(node):
+    elif isinstance(node, ast.Name) or is_constant(node):
         children = []
     else:
         what = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "an index", ast.Lambda: "a lambda"}
@@ -168,9 +173,9 @@ def _check_syntax(node: ast.expr, text: str, depth: int) -> None:
         _check_syntax(child, text, depth + 1)
 
 
-def _is_constant(node: ast.expr) -> bool:
+def is_constant(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-        return isinstance(node.operand, ast.Constant) and _is_number(node.operand.value)
+        return isinstance(node.operand, ast.Constant) and is_number(node.operand.value)
     return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (bool, int, float, str)))
 
 
@@ -183,83 +188,8 @@ def constant(node: ast.expr) -> Any:
     return node.value
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def kind_of(values: Sequence[Any]) -> Kind:
-    """What can be done with such values: arithmetic, truth, or nothing but == and in."""
-    if all(map(_is_number, values)):
-        return "number"
-    return "truth" if all(isinstance(value, bool) for value in values) else "choice"
-
-
-def check_kinds(rule: Rule, columns: Mapping[str, Column], constants: Mapping[str, Any]) -> None:
-    """Refuse sentences that mean nothing: the sum of a word and a number, a choice that a parameter does not have."""
-    if rule.tree is None:
-        return
-    choices: dict[str, tuple[Any, ...]] = {name: (value,) for name, value in constants.items()}
-    choices |= {name: column.choices for name, column in columns.items() if isinstance(column, Choices)}
-    _check_truth(rule.tree, rule.text, choices)
-
-
-def _check_truth(node: ast.expr, text: str, choices: Mapping[str, tuple[Any, ...]]) -> None:
-    if isinstance(node, ast.BoolOp):
-        for value in node.values:
-            _check_truth(value, text, choices)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        _check_truth(node.operand, text, choices)
-    elif isinstance(node, ast.Compare):
-        sides = [node.left, *node.comparators]
-        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
-            _check_comparison(left, op, right, text, choices)
-    elif _kind(node, text, choices) != "truth":
-        raise wrong(text, node, "expected something that is true or false, such as a comparison")
-
-
-def _check_comparison(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, text: str, choices: Mapping[str, tuple[Any, ...]]
-) -> None:
-    if isinstance(op, MEMBERSHIP):
-        assert isinstance(right, (ast.List, ast.Tuple, ast.Set))
-        for element in right.elts:
-            _check_comparison(left, ast.Eq(), element, text, choices)
-        return
-    kinds = _kind(left, text, choices), _kind(right, text, choices)
-    if isinstance(op, ORDERED):
-        for side, kind in zip((left, right), kinds, strict=True):
-            if kind != "number":
-                raise wrong(text, side, "only numbers have an order; use == or in")
-        return
-    for name, other in ((left, right), (right, left)):
-        if isinstance(name, ast.Name) and name.id in choices and _is_constant(other):
-            if key(constant(other)) not in map(key, choices[name.id]):
-                raise wrong(text, other, f"{name.id!r} is one of {listed([repr(c) for c in choices[name.id]])}")
-            return
-    if kinds[0] != kinds[1] and "choice" not in kinds:
-        raise wrong(text, right, f"a {kinds[0]} is never equal to a {kinds[1]}")
-    if "choice" in kinds and not all(isinstance(side, ast.Name) or _is_constant(side) for side in (left, right)):
-        raise wrong(text, right, "a choice is compared with a value or with another parameter")
-    if "choice" in kinds and "number" in kinds:
-        raise wrong(text, right, "a number is never equal to a word")
-
-
-def _kind(node: ast.expr, text: str, choices: Mapping[str, tuple[Any, ...]]) -> Kind:
-    """Number, truth or choice; arithmetic is for numbers alone."""
-    if isinstance(node, ast.Name):
-        return kind_of(choices[node.id]) if node.id in choices else "number"
-    if isinstance(node, ast.BinOp):
-        for side in (node.left, node.right):
-            if _kind(side, text, choices) != "number":
-                raise wrong(text, side, "only numbers can be calculated with")
-        return "number"
-    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        if _kind(node.operand, text, choices) != "number":
-            raise wrong(text, node.operand, "only numbers can be calculated with")
-        return "number"
-    if isinstance(node, ast.Constant):
-        return kind_of([node.value])
-    raise wrong(text, node, "a comparison stands where a number or a value is expected; use and, or, not")
 
 
 def _arguments(function: object) -> tuple[list[str], list[str], bool]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError
 from uhebo.space.columns import Continuous
-from uhebo.space.evaluate import violation
+from uhebo.space.evaluate import parts, violation
 from uhebo.types import Array, Rng
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ WALK = 24
 """Steps of the random walk."""
 SHRINKS = 40
 """Halvings, or so, of a step of the walk before it stays where it is."""
-BISECTIONS = 50
-"""Halvings of a segment in the search for its last allowed point; the rest is below a rounding error."""
+BISECTIONS, FEW_BISECTIONS = 50, 16
+"""Halvings of a segment in the search for its last allowed point; fewer where each calls a Python function."""
 MOST_POINTS = 100_000
 """Points of a discrete space that may be listed."""
 DESCENTS = 6
@@ -74,6 +74,7 @@ def list_points(space: "SearchSpace") -> Array | None:
 
 def find_allowed(space: "SearchSpace") -> Array:
     """Some points that the rules allow, always the same; an error that shows the rules where none is found."""
+    _refuse_equations(space)
     rng = np.random.default_rng(0)
     functions = any(rule.tree is None for rule in space.rules)
     least: list[Array] = []
@@ -91,7 +92,7 @@ def find_allowed(space: "SearchSpace") -> Array:
         reached = reached[space.allowed(reached)]
         if len(reached):
             return np.asarray(reached)
-    raise InvalidInputError(_nothing(space))
+    raise _nothing(space)
 
 
 def total_violation(space: "SearchSpace", rows: Array, margin: float = 0.0) -> Array:
@@ -115,7 +116,8 @@ def _descend(space: "SearchSpace", row: Array) -> Array:
             moved[free] = x
             return float(total_violation(space, moved[None], margin)[0]) ** 2
 
-        found = minimize(squared, row[free], method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free))
+        options = {"xatol": 1e-12, "fatol": 0.0, "maxiter": 400 * len(free)}
+        found = minimize(squared, row[free], method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free), options=options)
         moved = row.copy()
         moved[free] = np.clip(found.x, 0.0, 1.0)
         if space.allowed(moved[None])[0]:
@@ -123,19 +125,24 @@ def _descend(space: "SearchSpace", row: Array) -> Array:
     return row
 
 
-def _nothing(space: "SearchSpace") -> str:
+def _nothing(space: "SearchSpace", why: str = "; widen the ranges or loosen the rules") -> InvalidInputError:
     texts = ", ".join(repr(rule.text) for rule in space.rules)
-    message = f"no point of the space was found that keeps to {texts}"
-    for rule in space.rules:
-        equations = [n for n in ast.walk(rule.tree) if isinstance(n, ast.Compare)] if rule.tree else []
-        if any(isinstance(op, ast.Eq) for node in equations for op in node.ops) and any(
-            isinstance(space.columns.get(name), Continuous) for name in rule.names
-        ):
-            return (
-                f"{message}: an equation between continuous parameters leaves a region of measure zero; leave one of "
-                "them out and work it out from the others"
+    return InvalidInputError(f"no point of the space keeps to {texts}, as far as was found{why}")
+
+
+def _refuse_equations(space: "SearchSpace") -> None:
+    """An equation with a continuous parameter may hold at single doubles, but there is no region to search."""
+    for part in (part for rule in space.rules for part in parts(rule)):
+        equation = isinstance(part.tree, ast.Compare) and isinstance(part.tree.ops[0], ast.Eq)
+        read = (
+            {node.id for node in ast.walk(part.tree) if isinstance(node, ast.Name)} if equation and part.tree else set()
+        )
+        if any(isinstance(space.columns.get(name), Continuous) for name in read):
+            raise _nothing(
+                space,
+                ": an equation with a continuous parameter leaves a region of measure zero; leave that parameter out "
+                "and work it out from the others",
             )
-    return f"{message}; widen the ranges or loosen the rules"
 
 
 def walk(space: "SearchSpace", seeds: Array, rng: Rng, count: int) -> Array:
@@ -204,7 +211,7 @@ def pulled(space: "SearchSpace", inside: Array, outside: Array) -> Array:
     numeric = (np.asarray(space.domain.categories) == 0) & ~space.parents
     ends = np.where(numeric & space.active(inside), outside, inside)
     low, high = np.zeros(len(inside)), np.ones(len(inside))
-    for _ in range(BISECTIONS):
+    for _ in range(FEW_BISECTIONS if any(rule.tree is None for rule in space.rules) else BISECTIONS):
         middle = 0.5 * (low + high)
         allowed = space.allowed(space.snap(inside + middle[:, None] * (ends - inside)))
         low, high = np.where(allowed, middle, low), np.where(allowed, high, middle)

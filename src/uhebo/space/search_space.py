@@ -19,11 +19,12 @@ from optuna.distributions import BaseDistribution
 
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Domain
-from uhebo.space.branches import activity, in_turn
+from uhebo.space.branches import in_turn, what_is_active
 from uhebo.space.columns import Choices, Column, Continuous, column_of
 from uhebo.space.declare import described, parameters_and_conditions
 from uhebo.space.evaluate import Mask, Scope, truth
-from uhebo.space.rules import GivenRule, Rule, check_kinds, parse_rule
+from uhebo.space.kinds import check_kinds
+from uhebo.space.rules import GivenRule, Rule, parse_rule
 from uhebo.space.sampling import find_allowed, list_points, uniform
 from uhebo.types import Array, Rng
 
@@ -144,11 +145,12 @@ class SearchSpace:
         """The rows of the points that can be used, and which of all these are, shape (n,).
 
         A point with a value outside the space cannot. One that lacks a parameter can if it has ended (its evaluation
-        returned early, or the parameter came later): the missing entry is `ABSENT`, away from all others.
+        returned early, or the parameter came later): the missing entry is `ABSENT`, away from all others. Constants
+        are not looked at: they may have been other ones then.
         """
         rows, faulty = self._encoded(params)
         given = np.array([[name in point for name in self.names] for point in params], dtype=bool).reshape(faulty.shape)
-        usable = ~(faulty & given).any(axis=1) & ~self._wrong_constants(params)
+        usable = ~(faulty & given).any(axis=1)
         early = (faulty & ~given).any(axis=1)
         usable &= ~early | (np.asarray(ended, dtype=bool) & given.any(axis=1))
         return np.where(faulty, ABSENT, rows)[usable], usable
@@ -170,7 +172,7 @@ class SearchSpace:
                 f"row has shape {np.shape(row)}, expected ({len(self.columns)},); decode one at a time"
             )
         clipped = self._clipped(row)
-        off = {name for name, on in self._activity(clipped[None]).items() if not on[0]}
+        off = {name for name, on in self.activity(clipped[None]).items() if not on[0]}
         found = dict(self.constants)
         for (name, column), unit in zip(self.columns.items(), clipped.tolist(), strict=True):
             found[name] = column.decode(unit)
@@ -197,14 +199,14 @@ class SearchSpace:
 
     def _active(self, rows: Array, known: Mapping[str, Mask]) -> Mask:
         active = np.ones(rows.shape, dtype=bool)
-        for name, on in self._activity(rows, known).items():
+        for name, on in self.activity(rows, known).items():
             if name in self.columns:
                 active[:, self.names.index(name)] = on
         return active
 
-    def _activity(self, rows: Array, known: Mapping[str, Mask] | None = None) -> dict[str, Mask]:
+    def activity(self, rows: Array, known: Mapping[str, Mask] | None = None) -> dict[str, Mask]:
         """In which rows each parameter with a condition is active; `known`: where the entries mean anything."""
-        return activity(self.conditions, self.scope(rows, known)) if self.conditions else {}
+        return what_is_active(self.conditions, self.scope(rows, known)) if self.conditions else {}
 
     def scope(self, rows: Array, active: Mapping[str, Mask] | None = None) -> Scope:
         """The rows as rules read them."""
@@ -221,7 +223,7 @@ class SearchSpace:
 
     def rule_scope(self, rows: Array) -> Scope:
         """The rows as rules read them, with what is active."""
-        return self.scope(rows, self._activity(rows))
+        return self.scope(rows, self.activity(rows))
 
     @cached_property
     def seeds(self) -> Array:

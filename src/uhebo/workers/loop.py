@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 
 from uhebo.errors import CannotEvaluate, UheboError
 from uhebo.objective import Objective
-from uhebo.optuna_.gaps import SILENT, running_trial, suggest
+from uhebo.optuna_.gaps import SILENT, running_trial, suggest_active
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
 from uhebo.storage.database import close_storage, one_writer_at_a_time
@@ -95,7 +95,8 @@ class Shift:
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         deliver_orphans = partial(self.spool.deliver_orphans, self._deliver_orphan)
-        self.watch = Watch(self.trials, options, len(self.job.space), deliver_orphans, self._report)
+        always = len(self.job.space.distributions) - len(self.job.space.conditions)
+        self.watch = Watch(self.trials, options, always, deliver_orphans, self._report)
         self.stop.last_words = self._last_words
         self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
@@ -187,9 +188,8 @@ class Shift:
         if point is None:
             with suppress(UpdateFinishedTrialError):
                 trial = self.retry.call(lambda: running_trial(self.job.study, trial_id), "suggesting")
-                for name, distribution in self.job.space.items():
-                    # One by one: after an outage the rest of the same suggestion is written, and not half of another.
-                    self.retry.call(partial(suggest, trial, name, distribution), "suggesting")
+                # One by one: after an outage the rest of the same suggestion is written, and not half of another.
+                suggest_active(trial, self.job.space, lambda ask: self.retry.call(ask, "suggesting"))
                 point = self.retry.call(stored, "reading a trial")
         mine = point is not None and self.retry.call(self.watch.renew, "renewing a lease")
         number, params = point or (None, None)

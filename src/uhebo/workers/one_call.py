@@ -11,7 +11,7 @@ from uhebo.api import Direction, make_sampler, study_in
 from uhebo.checks import choice, integer
 from uhebo.methods import Strategy
 from uhebo.objective import TrialGetter, call, check_objective, checked_value
-from uhebo.space import as_distributions, storable
+from uhebo.space import SearchSpace, storable
 from uhebo.workers.loop import run
 from uhebo.workers.options import Job, Options, Worked
 
@@ -44,17 +44,18 @@ def work(
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
     """
-    distributions = storable(as_distributions(space), storage)
-    check_objective(fn, distributions)
+    searched = SearchSpace.of(space)
+    storable(searched.distributions, storage)
+    check_objective(fn, searched.distributions, optional=searched.conditions)
     budget = integer("n_trials", n_trials, 1)
     choice("direction", direction, get_args(Direction))
     if sampler is None:
-        sampler = make_sampler(seed, method, sampler_options, budget, of=work)
+        sampler = make_sampler(seed, method, sampler_options, budget, of=work, space=space)
 
     def load(store: BaseStorage) -> Job:
         study = study_in(store, study_name, direction, "give direction='{}'")
         study.sampler = sampler
-        return Job(study, distributions, budget)
+        return Job(study, searched, budget)
 
     def objective(number: int, params: Mapping[str, Any], trial: TrialGetter | None) -> float:
         return checked_value(call(fn, params, trial), number)

@@ -1,14 +1,13 @@
 """What can be set about a worker, and what it says of itself at its end."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from optuna.distributions import BaseDistribution
 from optuna.study import Study
 
 from uhebo.checks import integer, number
 from uhebo.errors import InvalidInputError
+from uhebo.space import SearchSpace
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Job:
     """What is worked on: a study with its sampler, its parameters, and how many trials it may have in all."""
 
     study: Study
-    space: Mapping[str, BaseDistribution]
+    space: SearchSpace
     budget: int
 
 

@@ -1,0 +1,25 @@
+"""The arguments of a sampler, left in the study it suggests for."""
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from optuna.storages import BaseStorage
+from optuna.study import Study
+
+from uhebo.optuna_.gaps import storage_of, study_id_of
+
+SETTINGS_ATTRIBUTE = "uhebo:sampler"
+"""User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
+_left: WeakKeyDictionary[BaseStorage, dict[int, dict[str, Any]]] = WeakKeyDictionary()
+"""Arguments of a sampler that are known to be in a study, by storage and id of the study."""
+
+
+def leave_settings(study: Study, arguments: dict[str, Any]) -> None:
+    """Write a sampler's arguments into the study, once: whoever reads it later can ask for the same model."""
+    # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
+    storage, study_id = storage_of(study), study_id_of(study)
+    left = _left.setdefault(storage, {})
+    if left.get(study_id) != arguments:
+        if storage.get_study_user_attrs(study_id).get(SETTINGS_ATTRIBUTE) != arguments:
+            storage.set_study_user_attr(study_id, SETTINGS_ATTRIBUTE, arguments)
+        left[study_id] = arguments
