@@ -448,7 +448,7 @@ def test_names_are_plain_text_in_every_section() -> None:
 
 
 def test_bad_arguments_are_refused_by_name() -> None:
-    with pytest.raises(InvalidInputError, match="one objective"):
+    with pytest.raises(InvalidInputError, match="name one objective"):
         diagnose(optuna.create_study(directions=["minimize", "maximize"]))
     for epsilon in (-1.0, math.nan, math.inf, "a"):
         with pytest.raises(InvalidInputError, match="epsilon"):

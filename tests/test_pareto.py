@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 import pytest
 
-from uhebo import METHODS, UHESampler
+from uhebo import METHODS, Result, UHESampler, diagnose
 from uhebo.acquire.hypervolume import HypervolumeSurface, boxes, front_above, hypervolume
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Data, Posterior, Theta
@@ -117,8 +117,34 @@ def test_a_given_reference_point_is_in_the_users_units() -> None:
     study = searched(sampler, 30)
     firsts = [trial.values[0] for trial in study.trials[20:]]
     assert np.median(firsts) < 0.6
-    step = model_of(study).step
+    step = model_of(study, 0).step
     assert step.settings.reference_point == (0.5, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_each_objective_is_diagnosed_by_name() -> None:
+    study = searched(UHESampler(seed=0), 20)
+    study.set_metric_names(["left", "right"])
+    whole = believe(study)
+    for index, name in enumerate(("left", "right")):
+        found = diagnose(study, objective=name, hmc=False)
+        assert found.belief is not None
+        np.testing.assert_array_equal(found.belief.theta.to_log(), whole.objectives[index].fit.theta.to_log())
+        point = study.trials[15]
+        assert whole.only(name).predict(point.params)[0] == pytest.approx(point.values[index], abs=0.1)
+    with pytest.raises(InvalidInputError, match=r"name one objective: 'left', 'right'"):
+        diagnose(study)
+    with pytest.raises(InvalidInputError, match=r"no objective 'middle'"):
+        diagnose(study, objective="middle")
+    with pytest.raises(InvalidInputError, match=r"only\(name\)"):
+        whole.predict(study.trials[0].params)
+
+
+def test_a_result_names_the_front() -> None:
+    result = Result(searched(UHESampler(seed=0, n_startup_trials=4), 6))
+    assert "2 objectives" in repr(result)
+    with pytest.raises(InvalidInputError, match="best_trials"):
+        _ = result.best_value
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -157,7 +183,7 @@ def test_failed_and_infinite_values_lose_nothing() -> None:
     study = optuna.create_study(directions=["minimize", "minimize"], sampler=UHESampler(seed=0, n_startup_trials=6))
     study.optimize(objective, n_trials=14)
     assert [trial.number for trial in study.trials if not trial.values] == [2, 9]
-    assert len(model_of(study).history.finished) == 12
+    assert len(model_of(study, 1).history.finished) == 12
 
 
 @pytest.mark.parametrize("objectives", [3, 4])

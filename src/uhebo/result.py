@@ -64,6 +64,11 @@ class Result:
                 f"no trial has finished with a value ({len(self.study.trials)} were started): "
                 "result.history says what became of each; check what the function returns or raises"
             )
+        if len(self.study.directions) > 1:
+            raise InvalidInputError(
+                f"there is no single best trial: the study has {len(self.study.directions)} objectives, and "
+                "result.study.best_trials is its front"
+            )
         best = best_trial(self.study)
         if best is None:
             raise InvalidInputError(f"no trial is feasible; {self._nearest}")
@@ -78,6 +83,10 @@ class Result:
         return f"the nearest to it is trial {trial.number} ({', '.join(above)}; expected at most 0): run more trials"
 
     @property
+    def _objectives(self) -> list[str]:
+        return self.study.metric_names or [f"value_{i}" for i in range(len(self.study.directions))]
+
+    @property
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
@@ -90,9 +99,11 @@ class Result:
         """
         records = []
         trials = self.study.get_trials(deepcopy=False)
+        objectives = ["value"] if len(self.study.directions) == 1 else self._objectives
         names = list(dict.fromkeys(name for t in trials for name in constraints_of(t)))
         for t in trials:
-            row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower(), "value": t.value}
+            row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower()}
+            row |= {name: t.values[i] if t.values else None for i, name in enumerate(objectives)}
             if names:
                 told = constraints_of(t)
                 row["feasible"] = all(value <= 0.0 for value in told.values()) if told else None
@@ -141,7 +152,10 @@ class Result:
         trials = self.study.get_trials(deepcopy=False)
         done = len(self._finished)
         lines = [f"Result of {len(trials)} trials, {done} finished" + (" (interrupted)" if self.interrupted else "")]
-        if done and best_trial(self.study) is None:
+        if done and len(self.study.directions) > 1:
+            front = len(self.study.best_trials)
+            lines.append(f"  {len(self.study.directions)} objectives, {front} trials on the front (study.best_trials)")
+        elif done and best_trial(self.study) is None:
             lines.append(f"  no trial is feasible; {self._nearest}")
         elif done:
             direction = "smallest" if self.study.direction == StudyDirection.MINIMIZE else "largest"

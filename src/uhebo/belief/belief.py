@@ -129,6 +129,12 @@ class Belief:
         """The GPs of all objectives, where there are several."""
         return self.outcomes[: self.history.objectives]
 
+    def only(self, objective: str | int) -> Belief:
+        """What is believed of one of several objectives, by its name or number: the same fit."""
+        index, several = self.history.objective_index(objective), self.history.objectives
+        outcomes = (self.outcomes[index], *self.outcomes[several:])
+        return replace(self, history=self.history.only(index), outcomes=outcomes)
+
     @property
     def constraints(self) -> dict[str, OutcomeBelief]:
         """The GP of each constraint, by name; its values are the user's, and 0 or less is feasible."""
@@ -174,6 +180,7 @@ class Belief:
 
     def predict(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
         """Mean and standard deviation of the objective (noise left out) at one point, or arrays of them at several."""
+        self._check_single()
         rows, single = self._rows(params)
         mean, deviation = self.objective.predict(rows)
         return (float(mean[0]), float(deviation[0])) if single else (mean, deviation)
@@ -184,6 +191,7 @@ class Belief:
         """Quantiles of the objective (noise left out): one for each level, or (levels, points) at several points."""
         if not all(0.0 < level < 1.0 for level in levels):
             raise InvalidInputError(f"levels is {tuple(levels)!r}; expected probabilities between 0 and 1")
+        self._check_single()
         rows, single = self._rows(params)
         found = self.objective.quantiles(rows, levels)
         return found[:, 0] if single else found
@@ -193,6 +201,13 @@ class Belief:
         rows, single = self._rows(params)
         chance = np.exp(log_chance(tuple(found.limit for found in self.constraints.values()), rows))
         return float(chance[0]) if single else chance
+
+    def _check_single(self) -> None:
+        if self.history.objectives > 1:
+            names = ", ".join(repr(found.outcome.name) for found in self.objectives)
+            raise InvalidInputError(
+                f"there are several objectives ({names}); ask for one: belief.only(name).predict(…)"
+            )
 
     def _rows(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Array, bool]:
         single = isinstance(params, Mapping)

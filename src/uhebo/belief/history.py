@@ -5,7 +5,7 @@ is worked out from the log, so a resumed study, many workers and a replay need n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from uhebo.acquire.pending import Pending
 from uhebo.belief.units import Units
+from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
 from uhebo.space import SearchSpace
 from uhebo.types import Array
@@ -135,6 +136,28 @@ class History:
     @cached_property
     def _warped(self) -> tuple[Units, Data]:
         return Units.of(self.data, self.outcomes[0].sign, warped=True)
+
+    def objective_index(self, objective: str | int | None) -> int:
+        """Number of the objective with this name or number; with several, one must be named."""
+        names = [outcome.name for outcome in self.outcomes[: self.objectives]]
+        if objective is None and len(names) == 1:
+            return 0
+        if isinstance(objective, str) and objective in names:
+            return names.index(objective)
+        if isinstance(objective, int) and 0 <= objective < len(names):
+            return objective
+        said = f"there are {len(names)} objectives" if objective is None else f"there is no objective {objective!r}"
+        raise InvalidInputError(f"{said}; name one objective: {', '.join(map(repr, names))} (or 0 to {len(names) - 1})")
+
+    def only(self, objective: int) -> "History":
+        """The log as a study of this objective alone has it, constraints included."""
+        if self.objectives == 1:
+            return self
+        trials = [
+            replace(t, y=t.others[objective - 1] if objective and t.others else t.y, others=()) for t in self.trials
+        ]
+        outcomes = (self.outcomes[objective], *self.outcomes[self.objectives :])
+        return replace(self, trials=tuple(trials), outcomes=outcomes)
 
     def in_order(self, y: Array) -> Array:
         """Values `y` of the finished trials among those of all that ended, by number; -inf where one failed, or did

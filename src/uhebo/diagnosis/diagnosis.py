@@ -77,12 +77,20 @@ class Diagnosis:
         return "\n\n".join(part for part in parts if part)
 
 
-def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: bool = True) -> Diagnosis:
-    """Judge the model behind the suggestions of a single-objective study.
+def diagnose(
+    study: Study,
+    *,
+    objective: str | int | None = None,
+    seed: int = 0,
+    epsilon: float | None = None,
+    hmc: bool = True,
+) -> Diagnosis:
+    """Judge the model behind the suggestions of a study.
 
     Args:
-        study: any Optuna study with one objective. Where another sampler made its trials, the model of uhebo's default
-            is judged, and `Diagnosis.model` says so.
+        study: any Optuna study. Where another sampler made its trials, the model of uhebo's default is judged, and
+            `Diagnosis.model` says so.
+        objective: name or number of the one to be judged, where the study has several.
         seed: of the random numbers used; same study and seed, same diagnosis.
         epsilon: the improvement that counts, in the units of the value; default 1 % of the interquartile
             range of the values, and at least 0.1 % of their range.
@@ -91,7 +99,7 @@ def diagnose(study: Study, *, seed: int = 0, epsilon: float | None = None, hmc: 
     if epsilon is not None:
         epsilon = checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")
     seed = checks.integer("seed", seed, 0)
-    model = model_of(study)
+    model = model_of(study, objective)
     history = model.history
     trials = count_trials(study, len(history.finished))
     search = review_search(study, history)

@@ -34,10 +34,17 @@ class StudyModel:
     """Name of the method whose model it is."""
     borrowed: str | None
     """Why it is the default's model and not that of the study's own sampler; None where it is its own."""
+    objective: int = 0
+    """Which of several objectives `history` and the belief speak of."""
+
+    def believe(self) -> Belief:
+        """The model fitted to all finished trials, as the next suggestion would; of one objective."""
+        belief = self.believe_all()
+        return belief if belief.history.objectives == 1 else belief.only(self.objective)
 
     @single_threaded
-    def believe(self) -> Belief:
-        """The model fitted to all finished trials, as the next suggestion would."""
+    def believe_all(self) -> Belief:
+        """The same with all objectives."""
         if not self.history.finished or not self.history.space.names:
             raise InvalidInputError(
                 "a surrogate needs a finished trial and a parameter that can vary; run trials first"
@@ -45,23 +52,26 @@ class StudyModel:
         return self.step.believe()
 
 
-def model_of(study: Study) -> StudyModel:
-    """The model behind the suggestions of a study."""
+def model_of(study: Study, objective: str | int | None = None) -> StudyModel:
+    """The model behind the suggestions of a study; of several objectives, of the one with this name or number."""
     sampler, borrowed = _sampler_of(study)
     space = sampler.search_space(study)
     number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
     step = sampler.step(study, number, space)
     if study.metric_names:
-        objective, *others = step.history.outcomes
-        named = (replace(objective, name=study.metric_names[0]), *others)
+        objectives = zip(step.history.outcomes[: step.history.objectives], study.metric_names, strict=True)
+        told = [replace(outcome, name=name) for outcome, name in objectives]
+        named = (*told, *step.history.outcomes[len(told) :])
         step = replace(step, history=replace(step.history, outcomes=named))
+    index = step.history.objective_index(objective)
     method = sampler.method if isinstance(sampler.method, str) else getattr(sampler.method, "__name__", "your own")
-    return StudyModel(step.history, step, method, borrowed)
+    return StudyModel(step.history.only(index), step, method, borrowed, index)
 
 
 def believe(study: Study) -> Belief:
-    """What uhebo believes about a study."""
-    return model_of(study).believe()
+    """What uhebo believes about a study, about all of its objectives."""
+    model = model_of(study, 0)
+    return model.believe() if len(study.directions) == 1 else model.believe_all()
 
 
 def _sampler_of(study: Study) -> tuple[UHESampler, str | None]:

@@ -97,7 +97,8 @@ def read_history(
             f"trial {lacking[0]} has no constraint values, {len(lacking)} such in all: its value is data for the "
             "objective, and it does not count as feasible",
         )
-    objectives = [Outcome(f"value {i}" if i else "value", sign=sign) for i, sign in enumerate(signs)]
+    named = ["value"] if len(signs) == 1 else [f"value {i}" for i in range(len(signs))]
+    objectives = [Outcome(name, sign=sign) for name, sign in zip(named, signs, strict=True)]
     outcomes = (*objectives, *(Outcome(name, "constraint", -1.0) for name in names))
     return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
 
