@@ -20,6 +20,8 @@ NoiseTreatment = Literal["estimated", "none"]
 Reading = Literal["observed", "distinct", "drawn"]
 """Pairs of the consistent loss: `uhebo.estimate.consistent` says which."""
 DEFAULT_READING: Reading = "distinct"
+"""Best over the paper's functions without noise and with 5 and 10 % of it (`results/readings`): without noise
+`observed` is a little ahead, with noise it is far behind."""
 OPTIONS = ("starts", "tolerance", "block_size", "reading")
 """Arguments of an estimator beside those that every one has: fresh starts of its climb, nats it may stop short of the
 maximum, pairs in a block of a composite likelihood, and the reading of the consistent loss."""

@@ -21,6 +21,10 @@ from uhebo.estimate import Fit, Model
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
 from uhebo.methods.auto import RECIPE, auto
 from uhebo.methods.bandit import Exp3, Pull, replay, scale_reward
+from uhebo.methods.hyperprior import hp_gp_ts
+from uhebo.methods.lengthscale_balancing import lb_gp_ucb
+from uhebo.methods.prior_elimination import pe_gp_ucb
+from uhebo.methods.scorebo import scorebo
 from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Proposal, Step
 
 Strategy = Callable[[Step], Proposal]
@@ -195,6 +199,11 @@ METHODS: dict[str, Method] = {
         "a-gp-ucb": Method(a_gp_ucb),
         "wang-de-freitas": Method(wang_de_freitas),
         "portfolio": Method(portfolio),
+        "lb-gp-ucb": Method(lb_gp_ucb, PAPER_MODEL.by("mle")),
+        "pe-gp-ucb": Method(pe_gp_ucb),
+        "hp-gp-ts": Method(hp_gp_ts, acquisition="thompson"),
+        "scorebo": Method(scorebo, PAPER_MODEL.by("hmc")),
+        "fb-log-ei": Method(partial(Step.model, estimator="hmc"), PAPER_MODEL.by("hmc"), "log-ei"),
         "random": Method(Step.random, several=True),
     }.items()
 }

@@ -37,9 +37,10 @@ LARGEST_LOG = 300.0
 """Largest logarithm of a lengthscale or variance; exp of it is a finite double, and so is its square."""
 LARGEST_FACTOR = 1e6
 """Largest scaling g of a lengthscale; the methods themselves stop at 100."""
+MOST_CANDIDATES = 1000
 LONGEST_WORD = 100
 """Characters of a name."""
-NEEDS = {"arm": "p", "g": "deviation"}
+NEEDS = {"arm": "p", "g": "deviation", "predicted": "candidate"}
 """Tags that mean nothing without another: tag -> the other."""
 Check = Callable[[Any], bool]
 _said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
@@ -142,6 +143,11 @@ def _rewards(value: Any) -> bool:
     )
 
 
+def _moments(value: Any) -> bool:
+    """[mean, deviation] of a value."""
+    return isinstance(value, list) and len(value) == 2 and all(map(_reward, value)) and value[1] >= 0
+
+
 KNOWN: dict[str, Check] = {
     "role": _word,
     "t": _integer(0, MOST_ITERATIONS),
@@ -159,6 +165,8 @@ KNOWN: dict[str, Check] = {
     "deviation": _number(0.0, 1e6),
     "beta": _number(0.0, 1e6),
     "rewards": _rewards,
+    "candidate": _integer(0, MOST_CANDIDATES),
+    "predicted": _moments,
 }
 """Name -> whether a value is one this name can have."""
 

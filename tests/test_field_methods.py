@@ -1,0 +1,190 @@
+"""Methods of the field beside the paper's: each has the property that defines it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from scipy import integrate, stats
+
+from uhebo import UHESampler
+from uhebo.acquire.functions import surface
+from uhebo.gp import Data, LogMarginalLikelihood, Posterior, Theta
+from uhebo.methods.candidates import Taken, fixed_candidates
+from uhebo.methods.hyperprior import log_evidence
+from uhebo.methods.lengthscale_balancing import balanced, joined
+from uhebo.methods.prior_elimination import remaining
+from uhebo.methods.scorebo import cut_off, hellinger, self_correction
+from uhebo.methods.table import METHODS
+from uhebo.optuna_.trial_log import ATTRIBUTE, checked_tags
+
+
+def rough(x: float, y: float) -> float:
+    return math.sin(25 * x) * math.cos(20 * y) - (x - 0.7) ** 2
+
+
+def searched(method: str, trials: int, seed: int = 0) -> tuple[optuna.Study, list[dict[str, Any]]]:
+    study = optuna.create_study(direction="maximize", sampler=UHESampler(method=method, seed=seed, n_trials=trials))
+    study.optimize(lambda t: rough(t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)), n_trials=trials)
+    return study, [trial.system_attrs[ATTRIBUTE] for trial in study.trials]
+
+
+def made_up(n: int = 20, ell: float = 0.1) -> Data:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 2))
+    return Data.of(X, np.sin(X[:, 0] / ell) + np.cos(X[:, 1] / ell))
+
+
+def taken(candidate: int, error: float, bound: float = 0.1, t: int = 1, value: float = 0.0) -> Taken:
+    return Taken(candidate, t, bound, error, value)
+
+
+# PE-GP-UCB
+
+
+def test_a_prior_whose_errors_leave_its_bounds_is_out_for_good() -> None:
+    refuted = [taken(1, 0.5)]
+    assert remaining(refuted, 3, s2=1e-6) == [0, 2]
+    assert remaining([*refuted, taken(1, -0.5)], 3, s2=1e-6) == [0, 2]  # later luck does not bring it back
+    assert remaining([taken(1, 0.09), taken(1, -0.09)], 3, s2=1e-6) == [0, 1, 2]
+    assert remaining(refuted, 3, s2=1.0) == [0, 1, 2]  # that much noise explains it
+    assert remaining([taken(k, 9.0) for k in range(3)], 3, s2=1e-6) == [0, 1, 2]  # none is left: all are back
+
+
+def test_pe_gp_ucb_is_optimistic_over_priors() -> None:
+    study, tags = searched("pe-gp-ucb", 9)
+    last = tags[-1]
+    history = optuna.create_study(direction="maximize", sampler=study.sampler)
+    history.add_trials(study.trials[:-1])
+    step = UHESampler(method="pe-gp-ucb", seed=0, n_trials=9).step(history, 8, space_of(study))
+    posteriors = fixed_candidates(step.fit("map"))
+    point = np.array([[study.trials[-1].params["x"], study.trials[-1].params["y"]]])
+    bounds = [float(surface("ucb", (p,), beta=1.96, best=0.0)(point)[0]) for p in posteriors]
+    grid = np.random.default_rng(0).random((2000, 2))
+    highest = [float(surface("ucb", (p,), beta=1.96, best=0.0)(grid).max()) for p in posteriors]
+    assert bounds[last["candidate"]] >= max(highest) - 1e-6
+    assert last["beta"] == 1.96
+
+
+def space_of(study: optuna.Study) -> Any:
+    from uhebo.space import SearchSpace
+
+    return SearchSpace.of(dict(study.trials[0].distributions))
+
+
+# LB-GP-UCB
+
+
+def test_shorter_lengthscales_join_and_stay() -> None:
+    counts = [joined(t, 2) for t in range(1, 200)]
+    assert counts[0] == 1
+    assert counts == sorted(counts)
+    assert counts[-1] > 4
+    assert joined(1000, 6) == 12
+
+
+def test_a_candidate_that_its_bound_cannot_excuse_is_out() -> None:
+    good = [taken(0, 0.0, bound=0.1, value=2.0)] * 3
+    assert balanced([*good, *[taken(1, 0.0, bound=0.1, value=0.0)] * 3], 2, s2=1e-6) == [0]
+    assert balanced([*good, *[taken(1, 0.0, bound=2.0, value=0.0)] * 3], 2, s2=1e-6) == [0, 1]
+    assert balanced(good, 2, s2=1e-6) == [0, 1]  # one of them has not been tried
+
+
+def test_lb_gp_ucb_balances_regret_bounds() -> None:
+    _, tags = searched("lb-gp-ucb", 30)
+    model = [tag for tag in tags if tag["role"] == "model"]
+    used = [tag["candidate"] for tag in model]
+    assert len(set(used)) > 1
+    spent = dict.fromkeys(set(used), 0.0)
+    for tag in model:
+        assert tag["estimator"] == "mle"
+        spent[tag["candidate"]] += 2 * tag["beta"] * tag["predicted"][1]
+    # Nobody runs ahead of the others by more than a few steps of its own.
+    largest = max(2 * tag["beta"] * tag["predicted"][1] for tag in model)
+    assert max(spent.values()) < min(spent.values()) + 6 * largest
+
+
+# HP-GP-TS
+
+
+def test_the_evidence_of_a_prior_is_its_likelihood() -> None:
+    data = made_up()
+    thetas = [Theta.of([ell] * 2, 1.0, 1e-3) for ell in (0.1, 0.5)]
+    ours = [log_evidence(Posterior.of(data, theta)) for theta in thetas]
+    loss = LogMarginalLikelihood([(data.X, data.y)], "matern52", data.domain)
+    values = loss(np.array([theta.to_log() for theta in thetas]))[0]
+    assert ours[0] - ours[1] == pytest.approx(values[0] - values[1], abs=1e-8)
+
+
+def test_hp_gp_ts_draws_the_prior_that_explains_the_data() -> None:
+    _, tags = searched("hp-gp-ts", 40)
+    late = [tag["candidate"] for tag in tags[25:]]
+    assert np.median(late) <= 1  # the function is rough: lengthscale about 0.05 to 0.15
+
+
+# SCoreBO
+
+
+def test_moments_of_a_normal_that_is_cut_off() -> None:
+    for top in (-1.0, 0.5, 3.0):
+        mean, variance = cut_off(np.array(0.3), np.array(0.49), np.array(top))
+        oracle = stats.truncnorm(-np.inf, (top - 0.3) / 0.7, loc=0.3, scale=0.7)
+        assert float(mean) == pytest.approx(oracle.mean(), abs=1e-6)
+        assert float(variance) == pytest.approx(oracle.var(), abs=1e-6)
+
+
+def test_hellingers_distance_is_that_of_the_integral() -> None:
+    one, two = stats.norm(0.2, 0.5), stats.norm(1.0, 1.2)
+    overlap = integrate.quad(lambda y: math.sqrt(one.pdf(y) * two.pdf(y)), -10, 10)[0]
+    found = hellinger(np.array(0.2), np.array(0.25), np.array(1.0), np.array(1.44))
+    assert float(found) == pytest.approx(math.sqrt(1 - overlap), abs=1e-6)
+    assert float(hellinger(np.array(1.0), np.array(2.0), np.array(1.0), np.array(2.0))) == 0.0
+
+
+def test_scorebo_looks_where_thetas_disagree_and_the_maximum_may_be() -> None:
+    data = made_up(12, ell=0.3)
+    thetas = [Theta.of([ell] * 2, 1.0, 1e-4) for ell in (0.1, 1.0)]
+    posteriors = tuple(Posterior.of(data, theta) for theta in thetas)
+    X = np.random.default_rng(1).random((300, 2))
+    maxima = np.full((2, 3), 1e6)  # so large that nothing is learnt from it: only theta is left to learn
+    worth = self_correction(posteriors, maxima, X)
+    means, variances = (np.array(found) for found in zip(*(p.predict(X) for p in posteriors), strict=True))
+    deviations = np.sqrt(variances)
+    assert self_correction(posteriors, maxima, data.X).max() < 0.3 * np.median(worth)  # both thetas agree there
+    same = self_correction(posteriors[:1], maxima[:1], X)
+    assert same.max() < 1e-5
+    low = self_correction(posteriors[:1], np.full((1, 3), float(means[0].max())), X)
+    assert low[np.argmax(means[0] + deviations[0])] > 2 * np.median(low)
+
+
+# Fully Bayesian LogEI
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_fb_log_ei_is_the_log_of_the_mean_improvement() -> None:
+    method = METHODS["fb-log-ei"]
+    assert (method.model.estimator, method.acquisition) == ("hmc", "log-ei")
+    data = made_up()
+    posteriors = tuple(Posterior.of(data, Theta.of([ell] * 2, 1.0, 1e-3)) for ell in (0.1, 0.3, 0.9))
+    X = np.random.default_rng(3).random((5, 2))
+    each = [surface("log-ei", (p,), beta=0.0, best=0.5)(X) for p in posteriors]
+    together = surface("log-ei", posteriors, beta=0.0, best=0.5)(X)
+    np.testing.assert_allclose(together, np.log(np.mean(np.exp(each), axis=0)))
+
+
+def test_tags_are_checked() -> None:
+    good: dict[str, Any] = {"candidate": 2, "predicted": [0.1, 0.2], "beta": 1.96}
+    assert checked_tags(good) == (good, ())
+    for bad in (
+        {"candidate": -1},
+        {"candidate": 1.5},
+        {"predicted": [1.0]},
+        {"predicted": [0.0, -1.0]},
+        {"predicted": 3},
+    ):
+        tags, names = checked_tags({**good, **bad})
+        assert set(bad) <= set(names)
+        assert "predicted" not in tags
