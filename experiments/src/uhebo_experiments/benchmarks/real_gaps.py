@@ -38,7 +38,13 @@ class Seen:
 
     @property
     def median(self) -> float:
-        return float(np.quantile(self.final, 0.5, method="averaged_inverted_cdf")) if len(self.final) else np.inf
+        return float(self.medians[-1])
+
+    @property
+    def medians(self) -> Array:
+        """Over seeds, by trial. (NumPy's own warns of infinite values.)"""
+        ordered, count = np.sort(self.best, axis=0), len(self.best)
+        return np.asarray(0.5 * (ordered[(count - 1) // 2] + ordered[count // 2]))
 
     @property
     def last_lost(self) -> float:

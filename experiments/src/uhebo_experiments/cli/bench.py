@@ -11,16 +11,22 @@ from uhebo.cli.output import say
 
 
 def bench(
-    what: Annotated[str, typer.Argument(metavar="peers", help="What to compare with: peers.")] = "peers",
-    problems: Annotated[str, typer.Option("--set", help="Problems: tuning or reporting.")] = "reporting",
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="peers|real-problems",
+            help="peers: other libraries on plain problems; real-problems: under constraints, failures, branches.",
+        ),
+    ] = "peers",
+    problems: Annotated[str, typer.Option("--set", help="Of peers, the problems: tuning or reporting.")] = "reporting",
     libraries: Annotated[str | None, typer.Option(help="Names, separated by commas; default all installed.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each library on each problem.")] = 10,
-    budget: Annotated[int, typer.Option(min=1, help="Iterations after 3d uniform points.")] = 50,
-    sizes: Annotated[str, typer.Option(help="Numbers of points at which suggestions are timed.")] = (
+    budget: Annotated[int, typer.Option(min=1, help="Of peers, iterations after 3d uniform points.")] = 50,
+    sizes: Annotated[str, typer.Option(help="Of peers, numbers of points at which suggestions are timed.")] = (
         "20,50,100,200,500,1000,2000"
     ),
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
-    out: Annotated[Path, typer.Option(help="Folder for records, figure and tables.")] = Path("peers"),
+    out: Annotated[Path | None, typer.Option(help="Folder for records, figure and tables; default: the name.")] = None,
 ) -> None:
     """Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.
 
@@ -34,15 +40,22 @@ def bench(
     from uhebo_experiments.peers.libraries import PEERS
     from uhebo_experiments.peers.report import compare_peers, installed, positive_sizes
 
-    if what != "peers":
-        raise InvalidInputError(f"unknown comparison {what!r}; there is `uhebo bench peers`")
+    if what not in ("peers", "real-problems"):
+        raise InvalidInputError(f"unknown comparison {what!r}; choose peers or real-problems")
     if jobs == 0 or jobs < -1:
         raise InvalidInputError(f"--jobs is {jobs}; expected a number of processes, or -1 for one per core")
-    chosen = installed() if libraries is None else tuple(name.strip() for name in libraries.split(","))
+    folder = Path(what.replace("-", "_")) if out is None else out
+    named = None if libraries is None else tuple(name.strip() for name in libraries.split(","))
+    if what == "real-problems":
+        from uhebo_experiments.benchmarks.real_problems import compare_real
+
+        say(f"wrote {compare_real(folder, seeds=seeds, entries=named, jobs=jobs)}")
+        return
+    chosen = installed() if named is None else named
     missing = [name for name in PEERS if name not in chosen]
-    if libraries is None and missing:
+    if named is None and missing:
         say(f"left out, because not installed (pip install 'uhebo-experiments[peers]'): {', '.join(missing)}")
     page = compare_peers(
-        problems, chosen, seeds=seeds, budget=budget, sizes=positive_sizes(sizes), jobs=jobs, folder=out
+        problems, chosen, seeds=seeds, budget=budget, sizes=positive_sizes(sizes), jobs=jobs, folder=folder
     )
     say(f"wrote {page}")
