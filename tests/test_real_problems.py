@@ -45,6 +45,9 @@ def test_aims_are_reached_by_who_is_ahead_and_not_by_who_is_behind() -> None:
     assert said["constrained"] == said["conditional"] == said["20 and 30 parameters"] == "no"
     assert behind[-1][1:] == ["4.5 times", "no"]
     assert "behind on product, gramacy" in behind[0][1]
+    alone = board(run for run in fabricated({OURS: 1e-4}) if run[0]["entry"] in (OURS, "optuna-tpe", "random"))
+    _, unsure = aims(alone, {})
+    assert unsure[0][1:] == ["6 of 6; optuna-gp, botorch not complete", "–"]
     _, missing = aims({}, {})
     assert {tuple(row[1:]) for row in missing} == {("not run", "–")}
 
@@ -110,7 +113,8 @@ def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, m
 
 def test_medians_on_the_page_by_plain_arithmetic(runs: Runs) -> None:
     """The first number of every cell, worked out without the code of the page."""
-    lines = (RESULTS / "real_problems.md").read_text(encoding="utf-8").splitlines()
+    page = (RESULTS / "real_problems.md").read_text(encoding="utf-8")
+    lines = page[page.index("## Gap to the optimum") :].splitlines()
     checked = 0
     for cases, entries in GROUPS.values():
         for name, case in cases.items():
@@ -126,7 +130,7 @@ def test_medians_on_the_page_by_plain_arithmetic(runs: Runs) -> None:
                     expected = median(finals)
                     assert said == ("none" if np.isinf(expected) else f"{expected:.2g}"), (name, entry)
                     checked += 1
-    assert checked > 40
+    assert checked > 30
 
 
 def test_records_beat_no_optimum(runs: Runs) -> None:

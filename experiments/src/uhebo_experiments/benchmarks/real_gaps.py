@@ -177,14 +177,17 @@ def _level(seen: Board, group: str, aim: int) -> list[str]:
     text = f"{group}: median gap at most that of the best other library on {aim} of {len(cases)}"
     if any((OURS, name) not in seen for name in cases):
         return _row(text, None, None)
-    behind = []
-    for name in cases:
-        others = [e for e in entries if e not in (OURS, "random") and (e, name) in seen]
-        if seen[OURS, name].median > min((seen[e, name].median for e in others), default=np.inf):
-            behind.append(name)
+    others = [entry for entry in entries if entry not in (OURS, "random")]
+    missing = [entry for entry in others if any((entry, name) not in seen for name in cases)]
+    behind = [
+        name
+        for name in cases
+        if any(seen[OURS, name].median > seen[e, name].median for e in others if (e, name) in seen)
+    ]
     reached = len(cases) - len(behind)
     shown = f"{reached} of {len(cases)}" + (f"; behind on {', '.join(behind)}" if behind else "")
-    return [text, shown, "yes" if reached >= aim else "no"]
+    shown += f"; {', '.join(missing)} not complete" if missing else ""
+    return [text, shown, "no" if reached < aim else "–" if missing else "yes"]
 
 
 def _not_worse(seen: Board) -> list[str]:
