@@ -252,6 +252,11 @@ def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixt
         ({"n_startup_trials": -1}, "n_startup_trials is -1; expected an integer >= 0"),
         ({"n_startup_trials": True}, "n_startup_trials is True"),
         ({"reward_clip": "above"}, "unknown reward_clip 'above'"),
+        ({"guarantee": True}, "guarantee=True with method='auto'; the theorems are about uhe, ra"),
+        ({"guarantee": True, "method": "uhe"}, "guarantee=True needs n_trials"),
+        ({"guarantee": True, "method": "ra", "n_trials": 50, "acquisition": "log-ei"}, "the theorem is about 'ucb'"),
+        ({"guarantee": True, "method": "uhe", "n_trials": 50, "reading": "distinct"}, "the proof has 'drawn'"),
+        ({"guarantee": "yes"}, "guarantee is 'yes'"),
         ({"reading": "x"}, "unknown reading 'x'; choose one of observed, distinct, drawn"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from uhebo.gp.likelihood import BATCH_SIZE
 from uhebo.methods import METHODS
 from uhebo.optuna_.believe import model_of
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
+from uhebo.space import SearchSpace
 from uhebo.types import Array
 
 SQUARE, MIXED = Domain.cube(2), Domain((0, 3, 0))
@@ -187,3 +189,17 @@ def test_a_study_that_names_no_reading_is_read_as_drawn() -> None:
 def test_the_second_opinion_of_auto_has_a_reading_of_its_own() -> None:
     assert METHODS["auto"].model.reading == "drawn"
     assert METHODS["uhe"].model.reading == DEFAULT_READING
+
+
+@pytest.mark.parametrize("method", ["uhe", "ra"])
+def test_the_guarantee_sets_all_that_the_theorem_needs(method: str) -> None:
+    sampler = UHESampler(method=method, n_trials=60, guarantee=True, seed=0)
+    assert (sampler.settings.beta, sampler.settings.exact, sampler.settings.reading) == ("theory", True, "drawn")
+    kept = sampler.arguments
+    assert UHESampler(**kept).arguments == kept  # what it set is recorded, so it need not be
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=8)
+    step = sampler.step(study, 56, SearchSpace.of(dict(study.trials[0].distributions)))
+    assert step.settings.horizon == 54
+    late = replace(step, slot=replace(step.slot, t=50))
+    assert 7.0 < late.beta() < 7.6

@@ -34,6 +34,7 @@ from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
+from uhebo.methods.guarantee import theorem_settings
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, declared, log_space, trial_log
@@ -75,6 +76,7 @@ class UHESampler(BaseSampler):
             `trial.set_constraint` in the objective (Optuna 5), which needs nothing here.
         reading: of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says what they
             are); default the method's own ("distinct" for the paper's methods).
+        guarantee: for "uhe" and "ra": what the paper's theorem needs (`beta="theory"`, `exact`, a known `n_trials`).
         reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
             measured from there; default somewhat below the worst values of the front.
         subject_to: rules on the parameters that every suggestion keeps to: texts such as "a + b <= 1" or
@@ -101,6 +103,7 @@ class UHESampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         constraints_func: ConstraintsFunc | None = None,
         reading: Reading | None = None,
+        guarantee: bool = False,
         reference_point: Sequence[float] | None = None,
         subject_to: GivenRule | Iterable[GivenRule] = (),
         space: Mapping[str, Any] | None = None,
@@ -110,6 +113,8 @@ class UHESampler(BaseSampler):
         self._method = named_method(method)
         self._n_trials = optional_integer("n_trials", n_trials, 1)
         self._n_startup_trials = optional_integer("n_startup_trials", n_startup_trials, 0)
+        if boolean("guarantee", guarantee):
+            beta, exact, reading = theorem_settings(method, self._n_trials, acquisition, reading)
         if prior is not None:
             named_prior(prior, 1)
         if beta != "theory":
@@ -121,8 +126,6 @@ class UHESampler(BaseSampler):
         if constraints_func is not None and not callable(constraints_func):
             raise InvalidInputError(f"constraints_func is {constraints_func!r}; expected a function of a trial")
         self._constraints_func = constraints_func
-        if reading is not None:
-            choice("reading", reading, READINGS)
         self.subject_to = declared.checked_rules(subject_to)
         """Rules that suggestions keep to."""
         self._declared = declared.space_with_rules(space, self.subject_to)
@@ -135,7 +138,7 @@ class UHESampler(BaseSampler):
             deterministic=boolean("deterministic", deterministic),
             exact=boolean("exact", exact),
             reward_clip=reward_clip,
-            reading=reading,
+            reading=None if reading is None else choice("reading", reading, READINGS),
             reference_point=None if reference_point is None else _checked_reference(reference_point),
         )
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""

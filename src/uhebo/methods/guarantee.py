@@ -1,0 +1,36 @@
+"""The settings that the paper's theorem is about, as far as a sampler can set them.
+
+    β_t of its schedule          the multiplier of UCB is √β_t, 7.3 to 7.8 at t = 50 to 100 in two dimensions, not 1.96
+    the loss in full             no blocks, theta fitted for every suggestion
+    T known                      the bandit's γ, and so the rate of random points, is that of the horizon
+    pairs (x', y(x̂'))            the reading of the loss in the proof of Proposition 1
+
+What it assumes of the world stays with the user: a sample path of a GP with the kernel given, smooth enough, noise that
+is normal, evaluations one after the other; and of the loss that it adds up over observations, which the likelihood of a
+GP does not (Assumption 1). So this is the paper's algorithm as its theorem has it, not a promise about a study.
+"""
+
+from uhebo.errors import InvalidInputError
+from uhebo.estimate import Reading
+from uhebo.methods.step import Beta
+
+COVERED = ("uhe", "ra")
+"""Methods with a theorem."""
+PROVED: Reading = "drawn"
+
+
+def theorem_settings(
+    method: object, n_trials: int | None, acquisition: str | None, reading: Reading | None
+) -> tuple[Beta, bool, Reading]:
+    """β, whether the loss is exact, and its reading; an error where the theorem is not about what was asked for."""
+    if method not in COVERED:
+        raise InvalidInputError(f"guarantee=True with method={method!r}; the theorems are about {', '.join(COVERED)}")
+    if n_trials is None:
+        raise InvalidInputError(
+            "guarantee=True needs n_trials: the theorem is about a horizon that is known from the start"
+        )
+    if acquisition not in (None, "ucb"):
+        raise InvalidInputError(f"guarantee=True with acquisition={acquisition!r}; the theorem is about 'ucb'")
+    if reading not in (None, PROVED):
+        raise InvalidInputError(f"guarantee=True with reading={reading!r}; the proof has {PROVED!r}")
+    return "theory", True, PROVED
