@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,50 @@ def test_a_parameter_that_comes_in_mid_study_is_modelled_and_nothing_is_lost() -
     study.optimize(objective, n_trials=28)
     assert len(believe(study).numbers) == 28
     assert study.best_value < 1e-4
+
+
+def test_what_was_asked_for_under_a_parameter_that_is_given_up_goes_with_it() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.number < 12 and trial.suggest_categorical("old", ["a", "b"]) == "a":
+            trial.suggest_float("inner", 0, 1)
+        return trial.suggest_float("y", 0, 1)
+
+    assert space_of_log(log_of(objective, 30)).names == ("y",)
+
+
+def test_a_parameter_that_was_renamed_is_given_up() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x" if trial.number < 8 else "renamed", 0, 1)
+        return (x - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.6) ** 2
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=15)
+    assert space_of_log(study).names == ("renamed", "x", "y")
+    study.optimize(objective, n_trials=1)
+    assert space_of_log(study).names == ("renamed", "y")
+    assert len(believe(study).numbers) == 16  # the earlier trials are data all the same
+    believe(study).predict({"renamed": 0.5, "y": 0.5, "x": 0.5})
+
+
+@pytest.mark.parametrize("method", ["auto", "uhe", "portfolio"])
+def test_a_branching_study_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
+    """In a file, in two parts, in memory: one log, one run. Storages may return parameters in another order."""
+    sampler = partial(UHESampler, method=method, seed=3, n_trials=14, n_startup_trials=6)
+    whole = optuna.create_study(sampler=sampler())
+    whole.optimize(three_branches, n_trials=14)
+    for part in (9, 5):
+        resumed = optuna.create_study(
+            storage=f"sqlite:///{tmp_path / 'x.db'}", study_name="x", sampler=sampler(), load_if_exists=True
+        )
+        resumed.optimize(three_branches, n_trials=part)
+    assert [trial.params for trial in resumed.trials] == [trial.params for trial in whole.trials]
+
+
+def test_threads_share_a_branching_study() -> None:
+    study = optuna.create_study(sampler=UHESampler(seed=0, n_startup_trials=5))
+    study.optimize(three_branches, n_trials=14, n_jobs=3)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 14
 
 
 # The condition, from the log

@@ -1,6 +1,6 @@
 """The search space of a study: what its log has shown, and what was declared."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
@@ -11,6 +11,8 @@ from uhebo.space import Rule, SearchSpace
 from uhebo.space.infer import Record, infer_conditions
 from uhebo.space.rules import GivenRule, names_read
 
+GIVEN_UP = 8
+"""Trials in a row without a parameter after which the objective is taken to ask for it no more."""
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 
@@ -33,6 +35,12 @@ def refuse_too_many_objectives(study: Study) -> None:
         )
 
 
+def _given_up(finished: Sequence[FrozenTrial], names: Set[str]) -> set[str]:
+    """Parameters that none of the latest trials has, and no condition explains it: the objective asks no more."""
+    latest = sorted(finished, key=lambda trial: trial.number)[-GIVEN_UP:]
+    return {name for name in names if len(latest) == GIVEN_UP and not any(name in t.distributions for t in latest)}
+
+
 def space_of_log(
     study: Study,
     trials: Sequence[FrozenTrial] | None = None,
@@ -43,8 +51,9 @@ def space_of_log(
     under which trials have them; nothing while no trial has finished, unless it was declared.
 
     `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
-    is; what it lacks, it may not have come to. What was declared counts more than what was seen. Of the rules
-    `subject_to`, those apply whose parameters are all known.
+    is; what it lacks, it may not have come to. A parameter that the latest trials lack for no reason that shows (it was
+    renamed, say) plays no part any more. What was declared counts more than what was seen. Of the rules `subject_to`,
+    those apply whose parameters are all known.
     """
     refuse_too_many_objectives(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
@@ -64,6 +73,11 @@ def space_of_log(
         records = [Record(trial.params, trial.state == TrialState.COMPLETE) for trial in ended]
         inferred = infer_conditions(records, varying)
         conditions = {name: rule for name, rule in inferred.items() if name not in known}
+        gone = _given_up(finished, varying.keys() - known - conditions.keys())
+        for _ in conditions:  # what was asked for under it goes with it
+            gone |= {name for name, rule in conditions.items() if gone & set(rule.names)}
+        conditions = {name: rule for name, rule in conditions.items() if name not in gone}
+        varying = {name: distribution for name, distribution in varying.items() if name not in gone}
     if declared is not None:
         conditions |= declared.conditions
     rules = [rule for rule in subject_to if names_read(rule) <= varying.keys()]
