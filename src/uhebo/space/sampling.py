@@ -28,8 +28,8 @@ WALK = 24
 """Steps of the random walk."""
 SHRINKS = 40
 """Halvings, or so, of a step of the walk before it stays where it is."""
-BISECTIONS, FEW_BISECTIONS = 50, 16
-"""Halvings of a segment in the search for its last allowed point; fewer where each calls a Python function."""
+BISECTIONS, FEW_BISECTIONS = 30, 16
+"""Halvings of a segment in the search for its last allowed point (to 1e-9 of it); fewer where each calls a function."""
 MOST_POINTS = 100_000
 """Points of a discrete space that may be listed."""
 DESCENTS = 6
@@ -205,15 +205,17 @@ def pulled(space: "SearchSpace", inside: Array, outside: Array) -> Array:
 
     Only numbers move; where other columns differ, those of `inside` stay.
     """
-    good = space.allowed(outside)
-    if good.all():
-        return outside
+    result = outside.copy()
+    bad = ~space.allowed(outside)
+    if not bad.any():
+        return result
+    inside, outside = inside[bad], outside[bad]
     numeric = (np.asarray(space.domain.categories) == 0) & ~space.parents
-    ends = np.where(numeric & space.active(inside), outside, inside)
+    way = np.where(numeric & space.active(inside), outside - inside, 0.0)
     low, high = np.zeros(len(inside)), np.ones(len(inside))
     for _ in range(FEW_BISECTIONS if any(rule.tree is None for rule in space.rules) else BISECTIONS):
         middle = 0.5 * (low + high)
-        allowed = space.allowed(space.snap(inside + middle[:, None] * (ends - inside)))
+        allowed = space.allowed(inside + middle[:, None] * way)
         low, high = np.where(allowed, middle, low), np.where(allowed, high, middle)
-    edge = space.snap(inside + low[:, None] * (ends - inside))
-    return np.where(good[:, None], outside, edge)
+    result[bad] = space.snap(inside + low[:, None] * way)
+    return result
