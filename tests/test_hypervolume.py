@@ -10,14 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import require
-from uhebo.acquire.hypervolume import (
-    boxes,
-    front_above,
-    hypervolume,
-    log_ehvi,
-    log_partial_improvement,
-    non_dominated,
-)
+from uhebo.acquire.hypervolume import log_ehvi, log_partial_improvement
+from uhebo.numerics.front import boxes, front_above, hypervolume, non_dominated
 
 
 def by_inclusion_exclusion(front: np.ndarray, reference: np.ndarray) -> float:

@@ -6,12 +6,15 @@ import numpy as np
 import optuna
 import pytest
 
+import uhebo
 from uhebo import METHODS, Result, UHESampler, diagnose
-from uhebo.acquire.hypervolume import HypervolumeSurface, boxes, front_above, hypervolume
+from uhebo.acquire.hypervolume import HypervolumeSurface
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Data, Posterior, Theta
 from uhebo.methods.pareto import inferred_reference
+from uhebo.numerics.front import boxes, front_above, hypervolume
 from uhebo.optuna_.believe import believe, model_of
+from uhebo.pareto_result import ParetoResult
 
 REFERENCE = np.array([-1.0, -1.0])
 
@@ -145,6 +148,94 @@ def test_a_result_names_the_front() -> None:
     assert "2 objectives" in repr(result)
     with pytest.raises(InvalidInputError, match="best_trials"):
         _ = result.best_value
+
+
+def yield_and_cost(x: float, y: float) -> dict[str, float]:
+    return {"cost": (x - 0.2) ** 2 + y, "yield": 10.0 - 8.0 * (x - 0.8) ** 2 - y}
+
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+DIRECTIONS: dict[str, Any] = {"yield": "maximize", "cost": "minimize"}
+
+
+@pytest.fixture(scope="module")
+def trade_off() -> ParetoResult:
+    return uhebo.optimize(yield_and_cost, SPACE, 30, directions=DIRECTIONS, seed=0)
+
+
+def test_optimize_finds_the_front_by_name(trade_off: ParetoResult) -> None:
+    """On the front y = 0 and x lies between the two optima."""
+    assert trade_off.objectives == {"yield": "maximize", "cost": "minimize"}
+    front = trade_off.pareto
+    assert list(front.columns[:3]) == ["number", "yield", "cost"]
+    assert len(front) >= 8
+    assert (front["y"] < 0.05).mean() > 0.8
+    assert front["x"].between(0.1, 0.9).mean() > 0.8
+    assert np.all(np.diff(trade_off.hypervolume) >= 0.0)
+    assert "yield" in repr(trade_off)
+
+
+def test_a_point_of_the_front_is_picked(trade_off: ParetoResult) -> None:
+    rich = trade_off.pick({"yield": 1.0})
+    cheap = trade_off.pick({"cost": 1.0})
+    between = trade_off.pick()
+    assert rich.values["yield"] > between.values["yield"] > cheap.values["yield"]
+    assert rich.values["cost"] > between.values["cost"] > cheap.values["cost"]
+    bounded = trade_off.pick({"yield": 1.0}, within={"cost": (None, 0.1)})
+    assert bounded.values["cost"] <= 0.1
+    mean, low, high = bounded.predicted["cost"]
+    assert low <= mean <= high
+    assert mean == pytest.approx(bounded.values["cost"], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.pick({"yeld": 1.0}), "no objective 'yeld'; the objectives are yield, cost"),
+        (lambda r: r.pick({"yield": 0.0}), "expected one above 0"),
+        (lambda r: r.pick({"yield": -1.0}), "weight of yield"),
+        (lambda r: r.pick(within={"cost": 0.1}), r"expected \(smallest, largest\)"),
+        (lambda r: r.pick(within={"cost": (None, -5.0)}), "no point of the front is within .* cost from"),
+    ],
+)
+def test_a_bad_pick(trade_off: ParetoResult, call: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        call(trade_off)
+
+
+@pytest.mark.parametrize(
+    ("directions", "message"),
+    [
+        (["minimize"], "expected 2 to 4; minimize and maximize take one"),
+        (["minimize"] * 5, "expected 2 to 4"),
+        ("minimize", "expected {'yield'"),
+        ({"a": "min", "b": "max"}, "expected {'yield'"),
+    ],
+)
+def test_bad_directions(directions: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        uhebo.optimize(yield_and_cost, SPACE, directions=directions)
+
+
+@pytest.mark.parametrize("returned", [1.0, (1.0,), (1.0, 2.0, 3.0), {"yield": 1.0}, {"yield": 1.0, "price": 2.0}, "ab"])
+def test_what_the_function_returns_is_checked(returned: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"in trial 0, expected"):
+        uhebo.optimize(lambda **_: returned, SPACE, 3, directions=DIRECTIONS)
+
+
+def test_a_stored_study_goes_on_with_the_same_directions_only(tmp_path: Any) -> None:
+    place: dict[str, Any] = {"storage": str(tmp_path / "two.db"), "study_name": "two", "seed": 0}
+    uhebo.optimize(yield_and_cost, SPACE, 3, directions=DIRECTIONS, **place)
+    result = uhebo.optimize(yield_and_cost, SPACE, 2, directions=DIRECTIONS, **place)
+    assert len(result.study.trials) == 5
+    with pytest.raises(InvalidInputError, match=r"was made with the objectives .*'yield': 'maximize'"):
+        uhebo.optimize(yield_and_cost, SPACE, 2, directions={"yield": "minimize", "cost": "minimize"}, **place)
+
+
+def test_both_models_are_diagnosed(trade_off: ParetoResult) -> None:
+    found = trade_off.diagnose()
+    assert list(found) == ["yield", "cost"]
+    assert all(diagnosis.verdict in ("trust", "caution", "distrust") for diagnosis in found.values())
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

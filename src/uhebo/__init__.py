@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from uhebo._version import __version__ as __version__
     from uhebo.api import maximize as maximize
     from uhebo.api import minimize as minimize
+    from uhebo.api import optimize as optimize
     from uhebo.diagnosis import diagnose as diagnose
     from uhebo.integrations.regressor import UHERegressor as UHERegressor
     from uhebo.integrations.search_cv import UHESearchCV as UHESearchCV
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
 _NAMES = {
     "uhebo._version": ("__version__",),
-    "uhebo.api": ("maximize", "minimize"),
+    "uhebo.api": ("maximize", "minimize", "optimize"),
     "uhebo.diagnosis": ("diagnose",),
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),

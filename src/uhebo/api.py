@@ -1,37 +1,35 @@
-"""One call: `minimize` and `maximize`."""
+"""One call: `minimize`, `maximize`, and `optimize` for several objectives."""
 
 import difflib
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import optuna
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
 
 from uhebo.checks import boolean, integer, number
+from uhebo.directions import Direction, checked_directions, several_in, study_in
 from uhebo.errors import InvalidInputError
+from uhebo.initial import Points, checked_points, enqueue
 from uhebo.methods import Strategy
-from uhebo.objective import Function, call, check_objective, checked_value
+from uhebo.objective import Function, call, check_objective, checked_value, checked_values
 from uhebo.optuna_.gaps import QUIET, suggest_active
-from uhebo.optuna_.log_space import refuse_several_objectives
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
 from uhebo.space import SearchSpace, When, storable
-from uhebo.space.declare import described
-from uhebo.space.moves import active_names
 from uhebo.space.rules import GivenRule
 
+SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
+"""A function of the user's with one value for each objective."""
 Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
 Callback = Callable[[Study, FrozenTrial], None]
-Direction = Literal["minimize", "maximize"]
-Points = Sequence[Mapping[str, Any]]
 SYNONYMS = {
     **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter"), "n_trials"),
     **dict.fromkeys(("init_points", "n_initial_points", "num_initial_points"), "n_startup_trials"),
@@ -126,9 +124,38 @@ def maximize(
     )  # fmt: skip
 
 
+def optimize(
+    fn: SeveralValues,
+    space: Mapping[str, Any],
+    n_trials: int = 60,
+    *,
+    directions: Mapping[str, Direction] | Sequence[Direction],
+    **options: Any,
+) -> ParetoResult:
+    """Find the trade-offs between two to four objectives.
+
+    Args:
+        fn: as in `minimize`, but returns one number for each objective: a sequence in the order of `directions`, or
+            {name: number}.
+        space, n_trials: as in `minimize`.
+        directions: {name: "minimize" or "maximize"}; a list of directions, where the objectives need no names.
+        options: everything else that `minimize` takes; and `reference_point`, a value of each objective that is just
+            not worth having, in the order of `directions`.
+    """
+    named = checked_directions(directions)
+    arguments = inspect.signature(minimize).parameters.values()
+    run = {a.name: options.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
+    constraints, subject_to, seed, method = (run.pop(name) for name in ("constraints", "subject_to", "seed", "method"))
+    options = {**constrained(options, constraints), "subject_to": subject_to}
+    result = _optimize(
+        named, fn, space, n_trials, sampler_for=partial(make_sampler, seed, method, options, of=minimize), **run
+    )
+    return ParetoResult(result.study, result.interrupted)
+
+
 def _optimize(
-    direction: Direction,
-    fn: Function,
+    direction: Direction | dict[str, Direction],
+    fn: Function | SeveralValues,
     space: Mapping[str, Any],
     n_trials: int,
     initial: Points,
@@ -159,9 +186,12 @@ def _optimize(
     sampler_for(n_trials)
     started: set[int] = set()
 
-    def objective(trial: OptunaTrial) -> float:
+    def objective(trial: OptunaTrial) -> float | list[float]:
         started.add(trial.number)
-        return checked_value(call(fn, suggest_active(trial, searched), lambda: trial), trial.number)
+        returned = call(fn, suggest_active(trial, searched), lambda: trial)
+        if isinstance(direction, str):
+            return checked_value(returned, trial.number)
+        return checked_values(returned, list(direction), trial.number)
 
     with QUIET:
         if storage is not None:
@@ -169,7 +199,10 @@ def _optimize(
             from uhebo.storage.places import open_storage
 
             storage = open_storage(storage, create=True)
-        study = study_in(storage, study_name, direction, "call uhebo.{}")
+        if isinstance(direction, str):
+            study = study_in(storage, study_name, direction, "call uhebo.{}")
+        else:
+            study = several_in(storage, study_name, direction)
         enqueue(study, points, n_trials)
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
@@ -191,61 +224,6 @@ def _optimize(
                     study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
             return Result(study, interrupted=True)
     return Result(study)
-
-
-def checked_points(points: Points, space: SearchSpace) -> list[dict[str, Any]]:
-    """Points with every parameter that is active there and no other, in the types that the space has."""
-    if isinstance(points, (str, Mapping)) or not isinstance(points, Iterable):
-        raise InvalidInputError(f"initial is {points!r}; expected a list of points such as [{{'x': 0.5}}]")
-    checked = []
-    for i, point in enumerate(points):
-        if not isinstance(point, Mapping):
-            raise InvalidInputError(f"point {i} of initial is {point!r}; expected a dict such as {{'x': 0.5}}")
-        active = [name for name in space.distributions if name in active_names(space, point)]
-        wrong = [name for name in point if name not in active]
-        missing = sorted(set(active) - set(point))
-        if wrong or missing:
-            said = f"has a parameter {wrong[0]!r}" if wrong else f"lacks {missing[0]!r}"
-            raise InvalidInputError(f"point {i} of initial {said}; expected {', '.join(active) or 'none'}")
-        for name in active:
-            if not SearchSpace.of({name: space.distributions[name]}).contains(point):
-                raise InvalidInputError(
-                    f"point {i} of initial: parameter {name!r} is {point[name]!r}, expected "
-                    f"{described(space.distributions[name])}"
-                )
-        pairs = ((name, space.distributions[name]) for name in active)
-        checked.append({name: d.to_external_repr(d.to_internal_repr(point[name])) for name, d in pairs})
-    return checked
-
-
-def enqueue(study: Study, points: Sequence[dict[str, Any]], n_trials: int) -> None:
-    """Points that the study does not have yet are to be evaluated first; one that is given twice is wanted twice."""
-    trials = study.get_trials(deepcopy=False)
-    # A point that waits has its parameters in the attribute only.
-    there = Counter(repr(sorted({**t.system_attrs.get("fixed_params", {}), **t.params}.items())) for t in trials)
-    missing = []
-    for point in points:
-        key = repr(sorted(point.items()))
-        if there[key] > 0:
-            there[key] -= 1
-        else:
-            missing.append(point)
-    if len(missing) > n_trials:
-        raise InvalidInputError(f"initial has {len(missing)} points to evaluate and n_trials is {n_trials}; raise it")
-    for point in missing:
-        study.enqueue_trial(point)
-
-
-def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:
-    """A new study, or the one of that name; not one made for the other direction, to search in it for the worst."""
-    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
-    refuse_several_objectives(study)
-    made_to = study.direction.name.lower()
-    if made_to != direction:
-        raise InvalidInputError(
-            f"study {study.study_name!r} was made to {made_to}; {remedy.format(made_to)}, or use another name"
-        )
-    return study
 
 
 def make_sampler(

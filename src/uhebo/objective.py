@@ -1,7 +1,7 @@
 """The function to be optimised: whether it fits the space, and one call of it."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
         )
 
 
-def call(fn: Function, params: Mapping[str, Any], trial: TrialGetter | None) -> Any:
+def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: TrialGetter | None) -> Any:
     """What `fn` returns for these parameters; it gets the trial if it has an argument `trial`."""
     if TRIAL in params or not any(a.name == TRIAL and a.kind in BY_NAME for a in _arguments(fn) or ()):
         return fn(**params)
@@ -86,3 +86,15 @@ def _arguments(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
+
+
+def checked_values(returned: Any, names: Sequence[str], number: int) -> list[float]:
+    """What `fn` returned, as one float for each objective; NaN passes, and Optuna fails the trial for it."""
+    if isinstance(returned, Mapping) and set(returned) == set(names):
+        returned = [returned[name] for name in names]
+    several = isinstance(returned, (Sequence, np.ndarray)) and not isinstance(returned, (str, bytes))
+    if not several or len(returned) != len(names):
+        raise InvalidInputError(
+            f"fn returned {returned!r} in trial {number}, expected {len(names)} numbers: {', '.join(names)}"
+        )
+    return [checked_value(value, number) for value in returned]

@@ -109,11 +109,7 @@ class Result:
                 row["feasible"] = all(value <= 0.0 for value in told.values()) if told else None
                 row |= {f"constraint_{name}": told.get(name) for name in names}
             records.append(row | {f"param_{name}" if name in row else name: value for name, value in t.params.items()})
-        try:
-            import pandas as pd
-        except ImportError:
-            return records
-        return pd.DataFrame.from_records(records)
+        return as_frame(records)
 
     @property
     def belief(self) -> Belief:
@@ -164,3 +160,12 @@ class Result:
         else:
             lines.append("  no trial has finished with a value")
         return "\n".join(lines)
+
+
+def as_frame(records: list[dict[str, Any]]) -> Any:
+    """A pandas data frame if pandas is there, else the records."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return records
+    return pd.DataFrame.from_records(records)

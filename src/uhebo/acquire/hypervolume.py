@@ -1,8 +1,9 @@
-"""Pareto fronts, their hypervolume, and the expected improvement of it. All objectives are maximised.
+"""The expected improvement of the hypervolume. All objectives are maximised.
 
-The region that a front does not dominate, above a reference point, is cut into disjoint boxes [l, u] (`boxes`). A new
-value y improves the hypervolume by the part of each box below it, and for independent objectives the expectation is a
-sum of products (Yang et al. 2019, "Efficient computation of expected hypervolume improvement", eq. 11):
+The region that a front does not dominate, above a reference point, is cut into disjoint boxes [l, u]
+(`uhebo.numerics.front`). A new value y improves the hypervolume by the part of each box below it, and for independent
+objectives the expectation is a sum of products (Yang et al. 2019, "Efficient computation of expected hypervolume
+improvement", eq. 11):
 
     EHVI = Σ_k Π_i D_ki,   D_ki = E[(min(Y_i, u_ki) - l_ki)⁺] = EI_i(l_ki) - EI_i(u_ki)
 
@@ -16,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 
 from uhebo.acquire.functions import SMALLEST_DEVIATION, Surface, log_h
@@ -27,78 +27,6 @@ NARROW = 1e-3
 """Difference of log EI(l) and log EI(u) below which a box is narrow: the difference of both would cancel, and
 (u - l) Φ((μ - middle)/σ) is accurate to the square of this."""
 LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-
-
-def non_dominated(Y: Array) -> NDArray[np.bool_]:
-    """Which rows no other row dominates (at least as large everywhere and larger somewhere), (n,)."""
-    at_least = (Y[:, None, :] >= Y[None, :, :]).all(axis=2)
-    larger = (Y[:, None, :] > Y[None, :, :]).any(axis=2)
-    return np.asarray(~(at_least & larger).any(axis=0))
-
-
-def front_above(Y: Array, reference: Array) -> Array:
-    """The distinct non-dominated rows that lie above the reference in every objective, (k, m)."""
-    above = Y[(reference < Y).all(axis=1)]
-    return np.unique(above[non_dominated(above)], axis=0) if len(above) else above
-
-
-def hypervolume(Y: Array, reference: Array) -> float:
-    """Volume between the reference and the front of the rows of Y."""
-    front = front_above(Y, reference)
-    if not len(front):
-        return 0.0
-    ideal = front.max(axis=0)
-    lower, upper = boxes(front, reference)
-    free = np.maximum(np.minimum(upper, ideal) - lower, 0.0).prod(axis=1).sum()
-    return float(max((ideal - reference).prod() - free, 0.0))
-
-
-def boxes(front: Array, reference: Array) -> tuple[Array, Array]:
-    """Disjoint boxes whose union is what the front does not dominate above the reference: lower and upper corners, both
-    (k, m). Upper corners may be infinite.
-
-    Twice the algorithm of Lacour, Klamroth & Fonseca (2017, "A box decomposition algorithm to compute the hypervolume
-    indicator"): the free region is the union of the cones above its corners (the local bounds of the front), and the
-    region above these corners is cut into the boxes that belong to their own local bounds.
-    """
-    corners = -local_upper_bounds(-front, -reference)[0]
-    infinity = np.full(front.shape[1], math.inf)
-    bounds, defining = local_upper_bounds(corners, infinity)
-    lower, upper = bounds.copy(), bounds.copy()
-    upper[:, 0] = math.inf
-    for j in range(1, front.shape[1]):
-        lower[:, j] = defining[:, :j, j].max(axis=1)
-    filled = (lower < upper).all(axis=1)
-    return lower[filled], upper[filled]
-
-
-def local_upper_bounds(points: Array, reference: Array) -> tuple[Array, Array]:
-    """Corners u of the region {y < reference: no point <= y}, which is the union of all {y < u}: corners (k, m), and
-    the points that define each, (k, m, m): the j-th of them has its j-th entry equal to u_j.
-
-    A point z below a corner replaces it by up to m others, u with u_j = z_j, for those j in which z lies above the
-    other points that define u (Klamroth, Lacour & Vanderpooten 2015). At first the reference is the only corner.
-    """
-    m = len(reference)
-    bounds = reference[None].astype(np.float64)
-    dummies = np.full((m, m), -math.inf)
-    dummies[np.arange(m), np.arange(m)] = reference
-    defining = dummies[None]
-    for z in points:
-        cut = (z < bounds).all(axis=1)
-        if not cut.any():
-            continue
-        kept_bounds, kept_defining = [bounds[~cut]], [defining[~cut]]
-        for j in range(m):
-            others = np.delete(defining[cut], j, axis=1)[:, :, j].max(axis=1)
-            valid = z[j] >= others
-            new_bounds, new_defining = bounds[cut][valid], defining[cut][valid]
-            new_bounds[:, j] = z[j]
-            new_defining[:, j] = z
-            kept_bounds.append(new_bounds)
-            kept_defining.append(new_defining)
-        bounds, defining = np.concatenate(kept_bounds), np.concatenate(kept_defining)
-    return bounds, defining
 
 
 def log_ehvi(means: Array, deviations: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uhebo.acquire.hypervolume import HypervolumeSurface, boxes, front_above, hypervolume, non_dominated
+from uhebo.acquire.hypervolume import HypervolumeSurface
 from uhebo.acquire.limits import Limits, feasibility_surface, weights
 from uhebo.acquire.maximise import Explored, maximise
 from uhebo.acquire.pending import limits_with_pending, with_pending
 from uhebo.belief.belief import OutcomeBelief
 from uhebo.gp import Posterior
 from uhebo.methods.step import Proposal, Step
+from uhebo.numerics.front import boxes, front_above, hypervolume, non_dominated
 from uhebo.types import Array
 
 MARGIN, LEAST_MARGIN = 0.1, 0.5

@@ -41,17 +41,21 @@ def is_feasible(trial: FrozenTrial) -> bool:
     return all(value <= 0.0 for value in constraints_of(trial).values())
 
 
-def best_trial(study: Study) -> FrozenTrial | None:
-    """The finished trial with the best value among the feasible ones; None where there is none.
+def feasible_trials(study: Study) -> list[FrozenTrial]:
+    """The finished trials that are feasible, in order of their numbers.
 
-    In a study with constraints a trial without constraint values is not known to be feasible, and is not the best.
+    In a study with constraints a trial without constraint values is not known to be feasible.
     """
     finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     found = [(trial, constraints_of(trial)) for trial in finished]
     constrained = any(values for _, values in found)
-    feasible = [t for t, values in found if (values or not constrained) and all(v <= 0.0 for v in values.values())]
+    return [t for t, values in found if (values or not constrained) and all(v <= 0.0 for v in values.values())]
+
+
+def best_trial(study: Study) -> FrozenTrial | None:
+    """The finished trial with the best value among the feasible ones; None where there is none."""
     choose = max if study.direction == StudyDirection.MAXIMIZE else min
-    return choose(feasible, key=lambda trial: trial.value or 0.0, default=None)
+    return choose(feasible_trials(study), key=lambda trial: trial.value or 0.0, default=None)
 
 
 def least_violated(study: Study) -> tuple[FrozenTrial, float] | None:

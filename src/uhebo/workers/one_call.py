@@ -7,8 +7,9 @@ from typing import Any, get_args
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from uhebo.api import Direction, make_sampler, study_in
+from uhebo.api import make_sampler
 from uhebo.checks import choice, integer
+from uhebo.directions import Direction, study_in
 from uhebo.methods import Strategy
 from uhebo.objective import TrialGetter, call, check_objective, checked_value
 from uhebo.space import SearchSpace, storable

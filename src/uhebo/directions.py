@@ -1,0 +1,61 @@
+"""Directions of a study: to be minimised, maximised, or one for each of several objectives."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.study import Study
+
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_several_objectives
+
+Direction = Literal["minimize", "maximize"]
+
+
+def checked_directions(given: Any) -> dict[str, Direction]:
+    """Objective -> direction."""
+    named = given if isinstance(given, Mapping) else None
+    if named is None and isinstance(given, Sequence) and not isinstance(given, str):
+        named = {f"value_{i}": direction for i, direction in enumerate(given)}
+    if named is None or not all(isinstance(n, str) and n and d in get_args(Direction) for n, d in named.items()):
+        raise InvalidInputError(
+            f"directions is {given!r}; expected {{'yield': 'maximize', 'cost': 'minimize'}}, or a list of directions"
+        )
+    if not 1 < len(named) <= MOST_OBJECTIVES:
+        raise InvalidInputError(
+            f"directions has {len(named)} objectives; expected 2 to {MOST_OBJECTIVES}; minimize and maximize take one"
+        )
+    return dict(named)
+
+
+def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:
+    """A new study, or the one of that name; not one made for the other direction, to search in it for the worst."""
+    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
+    refuse_several_objectives(study)
+    made_to = study.direction.name.lower()
+    if made_to != direction:
+        raise InvalidInputError(
+            f"study {study.study_name!r} was made to {made_to}; {remedy.format(made_to)}, or use another name"
+        )
+    return study
+
+
+def several_in(storage: BaseStorage | None, name: str | None, directions: Mapping[str, Direction]) -> Study:
+    """A new study of several objectives, or the one of that name if it has the same."""
+    study = optuna.create_study(
+        storage=storage, study_name=name, directions=list(directions.values()), load_if_exists=True
+    )
+    there = [direction.name.lower() for direction in study.directions]
+    names = study.metric_names
+    if there != list(directions.values()) or names not in (None, list(directions)):
+        made = dict(zip(names, there, strict=True)) if names else there
+        raise InvalidInputError(
+            f"study {study.study_name!r} was made with the objectives {made}; give the same directions, or use another "
+            "name"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(list(directions))
+    return study

@@ -1,0 +1,173 @@
+"""`ParetoResult`: what a search with several objectives found, and ways to choose from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial
+
+from uhebo.checks import number
+from uhebo.errors import InvalidInputError
+from uhebo.numerics.front import hypervolume, non_dominated
+from uhebo.optuna_.constraints import feasible_trials
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.result import Result, as_frame
+from uhebo.types import Array
+
+if TYPE_CHECKING:
+    from uhebo.diagnosis import Diagnosis
+
+INTERVAL = (0.05, 0.95)
+"""Levels between which a prediction lies with a probability of 90 %."""
+Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A point of the front."""
+
+    number: int
+    """Number of its trial."""
+    params: dict[str, Any]
+    values: dict[str, float]
+    """What was measured, by objective."""
+    predicted: dict[str, tuple[float, float, float]]
+    """Mean of the model (noise left out), and the interval that holds the objective with a probability of 90 %."""
+
+
+@dataclass(frozen=True)
+class ParetoResult(Result):
+    """What was found; `pareto` is the front, `pick` chooses from it."""
+
+    @property
+    def objectives(self) -> dict[str, str]:
+        """Name -> "minimize" or "maximize"."""
+        directions = (direction.name.lower() for direction in self.study.directions)
+        return dict(zip(self._objectives, directions, strict=True))
+
+    @property
+    def front(self) -> list[FrozenTrial]:
+        """Trials that no feasible one beats in every objective, in order of their numbers."""
+        trials = feasible_trials(self.study)
+        return [trials[i] for i in np.flatnonzero(non_dominated(self._oriented(trials)))] if trials else []
+
+    @property
+    def pareto(self) -> Any:
+        """The front, one row per trial (number, objectives, parameters): a data frame if pandas is there."""
+        names = list(self.objectives)
+        rows = []
+        for trial in self.front:
+            row: dict[str, Any] = {"number": trial.number, **dict(zip(names, trial.values, strict=True))}
+            rows.append(row | {f"param_{k}" if k in row else k: value for k, value in trial.params.items()})
+        return as_frame(rows)
+
+    @property
+    def reference_point(self) -> dict[str, float]:
+        """Where the hypervolume is measured from: what the sampler was given, or the worst values of all trials."""
+        given = self.study.sampler.settings.reference_point if isinstance(self.study.sampler, UHESampler) else None
+        worst = self._signs * self._oriented(self._chosen).min(axis=0)
+        found = worst.tolist() if given is None else given
+        return dict(zip(self.objectives, found, strict=True))
+
+    @property
+    def hypervolume(self) -> Array:
+        """Volume between the reference point and the front after each feasible trial, in the units of the values."""
+        values = self._oriented(self._chosen)
+        reference = self._signs * np.array(list(self.reference_point.values()))
+        return np.array([hypervolume(values[: count + 1], reference) for count in range(len(values))])
+
+    def pick(self, weights: Mapping[str, float] | None = None, *, within: Mapping[str, Bounds] | None = None) -> Pick:
+        """One point of the front, with what the model predicts there.
+
+        Each objective is scaled to 0 at its worst and 1 at its best on the front; the point chosen is the one whose
+        largest weighted distance from 1 is the smallest (Tchebycheff).
+
+        Args:
+            weights: objective -> weight, those left out 0; default all equal.
+            within: objective -> (smallest, largest) value that is acceptable, None for no bound.
+        """
+        names = list(self.objectives)
+        for given in (weights or {}, within or {}):
+            for name in given:
+                if name not in names:
+                    raise InvalidInputError(f"there is no objective {name!r}; the objectives are {', '.join(names)}")
+        front = self._chosen_front
+        inside = [trial for trial in front if self._within(trial, within or {})]
+        if not inside:
+            spans = [f"{n} from {min(v):.6g} to {max(v):.6g}" for n, v in self._columns(front).items()]
+            raise InvalidInputError(f"no point of the front is within {dict(within or {})}; it has {', '.join(spans)}")
+        share = np.array(
+            [number(f"the weight of {n}", 1.0 if weights is None else weights.get(n, 0.0), 0.0) for n in names]
+        )
+        if not share.any():
+            raise InvalidInputError(f"weights are {dict(weights or {})}; expected one above 0")
+        values, all_values = self._oriented(inside), self._oriented(front)
+        best, extent = all_values.max(axis=0), np.ptp(all_values, axis=0)
+        behind = share * (best - values) / np.where(extent > 0.0, extent, 1.0)
+        # The sum tells apart points that are equal in their largest distance.
+        trial = inside[int(np.argmin(behind.max(axis=1) + 1e-6 * behind.sum(axis=1)))]
+        return Pick(trial.number, dict(trial.params), dict(zip(names, trial.values, strict=True)), self._at(trial))
+
+    def diagnose(self) -> dict[str, Diagnosis]:  # type: ignore[override]
+        """Can the model of each objective be trusted? By name."""
+        from uhebo.diagnosis import diagnose
+
+        return {name: diagnose(self.study, objective=index) for index, name in enumerate(self.objectives)}
+
+    def _at(self, trial: FrozenTrial) -> dict[str, tuple[float, float, float]]:
+        found = {}
+        for index, name in enumerate(self.objectives):
+            belief = self.belief.only(index)
+            low, high = belief.quantiles(trial.params, INTERVAL)
+            found[name] = (float(belief.predict(trial.params)[0]), float(low), float(high))
+        return found
+
+    def _within(self, trial: FrozenTrial, within: Mapping[str, Bounds]) -> bool:
+        told = dict(zip(self.objectives, trial.values, strict=True))
+        for name, bounds in within.items():
+            low, high = _checked_bounds(name, bounds)
+            if (low is not None and told[name] < low) or (high is not None and told[name] > high):
+                return False
+        return True
+
+    def _columns(self, trials: Sequence[FrozenTrial]) -> dict[str, list[float]]:
+        return {name: [trial.values[i] for trial in trials] for i, name in enumerate(self.objectives)}
+
+    @property
+    def _signs(self) -> Array:
+        return np.array([1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in self.study.directions])
+
+    def _oriented(self, trials: Sequence[FrozenTrial]) -> Array:
+        return self._signs * np.array([trial.values for trial in trials], dtype=np.float64)
+
+    @property
+    def _chosen(self) -> list[FrozenTrial]:
+        trials = feasible_trials(self.study)
+        if not trials:
+            raise InvalidInputError(
+                f"no trial is feasible and has all its values ({len(self.study.trials)} were started): "
+                "result.history says what became of each"
+            )
+        return trials
+
+    @property
+    def _chosen_front(self) -> list[FrozenTrial]:
+        return self.front or self._chosen
+
+    def __repr__(self) -> str:
+        front = self.front
+        lines = [f"ParetoResult of {len(self.study.trials)} trials, {len(front)} on the front"]
+        for name, values in self._columns(front).items() if front else ():
+            lines.append(f"  {name}  {min(values):.6g} … {max(values):.6g}  ({self.objectives[name]})")
+        return "\n".join(lines)
+
+
+def _checked_bounds(name: str, bounds: Any) -> Bounds:
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise InvalidInputError(f"within has {bounds!r} for {name!r}; expected (smallest, largest), None for no bound")
+    low, high = (None if bound is None else number(f"a bound of {name}", bound) for bound in bounds)
+    return low, high
