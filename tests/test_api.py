@@ -118,10 +118,10 @@ def test_trials_that_wait_are_part_of_the_budget() -> None:
 def test_a_study_is_resumed_by_its_name(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     options: dict[str, Any] = {"seed": 5, "storage": storage, "study_name": "bowl", "method": "map"}
-    first = uhebo.minimize(bowl, SPACE, 8, **options)
-    second = uhebo.minimize(bowl, SPACE, 6, **options)
-    assert len(first.study.trials) == len(second.study.trials) == 14
-    assert params(second) == params(uhebo.minimize(bowl, SPACE, 14, seed=5, method="map"))
+    first = uhebo.minimize(bowl, SPACE, 12, **options)
+    second = uhebo.minimize(bowl, SPACE, 4, **options)
+    assert len(first.study.trials) == len(second.study.trials) == 16
+    assert params(second) == params(uhebo.minimize(bowl, SPACE, 16, seed=5, method="map"))
     assert len(uhebo.minimize(bowl, SPACE, 1, storage=storage).study.trials) == 1  # no name, another study
     with pytest.raises(InvalidInputError, match=r"study 'bowl' was made to minimize; call uhebo\.minimize"):
         uhebo.maximize(bowl, SPACE, 1, storage=storage, study_name="bowl")
@@ -504,7 +504,7 @@ def test_choices_that_a_storage_can_not_hold_are_refused_at_once(run: Any, tmp_p
     assert asked == []
     assert optuna.get_all_study_names(storage) == []
     for memory in (None, optuna.storages.InMemoryStorage()):
-        best = run(fn, space, 5, seed=0, storage=memory).best_params["a"]
+        best = run(fn, space, 5, seed=0, storage=memory, when_exhausted="repeat").best_params["a"]
         assert best in space["a"]
     assert len(asked) == 10
     plain = {"b": [None, True, 2, 0.5, "name", np.float64(1.5)]}

@@ -647,6 +647,18 @@ def script(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
+def test_the_end_of_a_finite_space(script: Shell) -> None:
+    script("create", "e.db", "--param", "gas=cat:argon,nitrogen", "--deterministic", "--seed", "0")
+    script("suggest", "e.db")
+    script("tell", "e.db", "0", "1.5")
+    script("suggest", "e.db")
+    assert "all 2 points of the space have been tried" in script.refuses("suggest", "e.db")
+    script.write("few.toml", "deterministic = true\n[parameters]\nx = [0, 1]\nn = [0, 1]\ngas = ['a']\n")
+    done = script.json("optimize", "objective:good", "--space", "few.toml", "--trials", "9", "--storage", "f.db")
+    assert done["trials"]["finished"] == 4
+    assert "all 4 points of the space have been tried" in script.err
+
+
 def test_a_function_that_takes_the_trial_may_prune(script: Shell) -> None:
     done = script.json("optimize", "objective:prunes", *SPACE, "--trials", "6", "--seed", "0", "--storage", "p.db")
     assert done["trials"] == {"finished": 3, "pruned": 3}

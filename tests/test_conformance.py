@@ -171,7 +171,7 @@ def test_both_directions_find_their_end(direction: Direction) -> None:
 @pytest.mark.usefixtures("short_chains")
 def test_row_21_no_repeats_before_a_deterministic_space_is_exhausted(method: str) -> None:
     problem = PROBLEMS["categories"]
-    study = run(problem, 27, method=method, deterministic=True)
+    study = run(problem, 27, method=method, deterministic=True, when_exhausted="repeat")
     points = [tuple(trial.params.items()) for trial in study.trials]
     assert len(set(points[:24])) == 24
     assert all(point in points[:24] for point in points[24:])
@@ -181,7 +181,8 @@ def test_row_21_no_repeats_before_a_deterministic_space_is_exhausted(method: str
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_row_21_no_repeats_by_any_acquisition(acquisition: str) -> None:
     problem = flat({"i": Int(0, 24), "c": Categorical([None])}, lambda i, c: (i - 7) ** 2 + (c is not None))
-    study = run(problem, 27, method="map", deterministic=True, acquisition=acquisition, n_startup_trials=3)
+    options: dict[str, Any] = {"deterministic": True, "when_exhausted": "repeat", "n_startup_trials": 3}
+    study = run(problem, 27, method="map", acquisition=acquisition, **options)
     assert sorted(trial.params["i"] for trial in study.trials[:25]) == list(range(25))
 
 
@@ -232,7 +233,7 @@ def test_a_method_is_registered_in_one_line() -> None:
 def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixture) -> None:
     """They are modelled like all others."""
     with caplog.at_level(logging.WARNING, logger="uhebo"):
-        run(PROBLEMS["conditional"], 10, method="map")
+        run(PROBLEMS["conditional"], 10, method="map", n_startup_trials=5)
     assert not [record.getMessage() for record in caplog.records if record.name == "uhebo"]
 
 

@@ -27,7 +27,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=OPTIONS.values(), ids=list(OPTIONS))
 def sampler(request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-    return partial(UHESampler, seed=0, **request.param)
+    """With repeats, because the suites count trials of spaces with two points."""
+    return partial(UHESampler, seed=0, when_exhausted="repeat", **request.param)
 
 
 class _Sampler:
@@ -47,7 +48,7 @@ class TestRelative(RelativeSamplerTestCase):
 
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
-        return partial(UHESampler, seed=0, n_startup_trials=0)
+        return partial(UHESampler, seed=0, n_startup_trials=0, when_exhausted="repeat")
 
 
 class TestMultiObjective(MultiObjectiveSamplerTestCase):

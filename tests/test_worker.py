@@ -112,6 +112,15 @@ def test_a_function_that_takes_the_trial_gets_it_and_may_prune(url: str, options
         uhebo.work(pruned_above_a_half, {"x": (0.0, 1.0)}, 7, storage=url, study_name=STUDY, seed=0, options=limited)
 
 
+def test_a_worker_ends_when_every_point_has_been_tried(url: str, options: Options) -> None:
+    given: dict[str, Any] = {"storage": url, "study_name": STUDY, "seed": 0, "deterministic": True, "options": options}
+    done = uhebo.work(lambda a: float(a), {"a": [3, 1, 2]}, 9, **given)
+    assert (done.stored, done.exhausted) == (3, True)
+    assert sorted(trial.params["a"] for trial in trials_in(url)) == [1, 2, 3]
+    again = uhebo.work(lambda a: float(a), {"a": [3, 1, 2]}, 5, when_exhausted="repeat", **given)
+    assert (again.stored, again.exhausted) == (2, False)
+
+
 def test_a_function_in_a_process_of_its_own_may_prune(url: str, options: Options) -> None:
     def prunes(**_: float) -> float:
         raise optuna.TrialPruned

@@ -21,6 +21,7 @@ from uhebo.methods import Strategy
 from uhebo.objective import Function, call, check_objective, checked_value, checked_values
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.trial_log import logger
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
 from uhebo.space import SearchSpace, When, storable
@@ -207,6 +208,9 @@ def _optimize(
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
         study.sampler = sampler_for(begun + n_trials)
+        if study.sampler.is_exhausted(study):
+            logger.warning("all points of the space have been tried: nothing is run; when_exhausted='repeat' goes on")
+            return Result(study)
         try:
             study.optimize(
                 objective,

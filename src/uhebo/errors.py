@@ -25,5 +25,9 @@ class CannotEvaluate(InvalidInputError):
     """No trial can have a value: the program that is to be run cannot be started, say. The run ends."""
 
 
+class SpaceExhausted(UheboError):
+    """Every point of the space has been tried, and a repeat would tell nothing new."""
+
+
 class UheboWarning(UserWarning):
     """Something was adjusted, and the result says how."""

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 import optuna
 
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.methods.start_up import PER_PARAMETER
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.problems import problem
@@ -29,7 +30,7 @@ NOISE_STREAM = 3
 def run_cell(cell: Cell) -> list[Record]:
     """One study from start to end through the shipped sampler: one record per trial, the initial design first."""
     case = problem(cell.problem, seed=cell.seed, fidelity=cell.fidelity)
-    initial = INITIAL_PER_DIMENSION * case.dimension
+    initial = PER_PARAMETER * case.dimension
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # also in a worker process, where nobody has done so
     sampler = UHESampler(
         method=method_named(cell.method),

@@ -5,6 +5,7 @@ BFGS steps in the numeric columns; discrete columns are snapped and improved one
 evaluated already is passed over when the objective is deterministic and another point exists.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -168,6 +169,16 @@ def is_free(points: Array, explored: Explored) -> NDArray[np.bool_]:
     # Rounded: a parameter that went to the user and back may return with another last digit.
     taken = {row.tobytes() for row in np.round(explored.taken, 12) + 0.0}
     return np.array([row.tobytes() not in taken for row in np.round(points, 12) + 0.0], dtype=bool)
+
+
+def nothing_free(explored: Explored) -> bool:
+    """Whether every point of the space is taken; never so where repeats are welcome or a column is continuous."""
+    space, taken = explored.space, explored.taken
+    if not len(taken) or math.isinf(space.size):
+        return False
+    if space.size > ENUMERATED:
+        return len(taken) >= space.size and len(np.unique(np.round(taken, 12), axis=0)) >= space.size
+    return not is_free(all_points(space), explored).any()
 
 
 def _free(points: Array, explored: Explored) -> Array:

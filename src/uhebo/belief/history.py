@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uhebo.acquire.pending import Pending
+from uhebo.belief.repeats import show_no_noise
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
@@ -106,6 +107,13 @@ class History:
     def objectives(self) -> int:
         """Number of objectives; they are the first of the outcomes."""
         return sum(outcome.role == "objective" for outcome in self.outcomes)
+
+    @cached_property
+    def noiseless(self) -> bool:
+        """Whether repeats have shown that the objectives have no noise."""
+        return show_no_noise(
+            (t.x, (t.y, *t.others)) for t in self.finished if t.x is not None and t.y is not None
+        )
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:

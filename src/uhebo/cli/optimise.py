@@ -24,7 +24,7 @@ from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
 from uhebo.cli.space_file import Kept
-from uhebo.errors import EvaluationFailed, InvalidInputError
+from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
 from uhebo.objective import Objective
 from uhebo.optuna_.trial_log import FAILURE
 from uhebo.storage.places import Place, load, opened, place_of
@@ -94,7 +94,11 @@ def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: A
     """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
     succeeded = 0
     for done in range(1, trials + 1):
-        trial = ask(study, kept)
+        try:
+            trial = ask(study, kept)
+        except SpaceExhausted as error:
+            say(f"{error}")
+            return
         try:
             value = objective(trial.number, trial.params, partial(_itself, trial))
         except EvaluationFailed as error:
@@ -208,7 +212,8 @@ def worker(
     done = run(place, lambda store: _job(store, place, study, trials), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
-    ended = "the study's trials are used up" if done.signal is None else f"stopped by signal {done.signal}"
+    ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
+    ended = ended if done.signal is None else f"stopped by signal {done.signal}"
     say(f"{ended}: this worker stored {done.stored}" + (f", {done.failed} failed" if done.failed else ""))
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 

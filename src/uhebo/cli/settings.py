@@ -20,7 +20,7 @@ from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_.gaps import suggest_active
 from uhebo.optuna_.log_space import space_of_log
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION, UHESampler
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
@@ -76,7 +76,7 @@ def effective(kept: Kept) -> dict[str, Any]:
     paper = kept.settings.get("method", "auto") != "auto"
     return {
         "method": "auto",
-        "n_startup_trials": INITIAL_PER_DIMENSION * SearchSpace.of(kept.space).domain.dimension,
+        "n_startup_trials": UHESampler(**kept.settings).n_initial(SearchSpace.of(kept.space).domain.dimension),
         "acquisition": PAPER_ACQUISITION if paper else RECIPE.acquisition,
         "reading": ShellSampler(**kept.settings).arguments["reading"],
         "deterministic": False,

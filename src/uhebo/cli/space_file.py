@@ -39,6 +39,7 @@ SETTINGS: dict[str, type] = {
     "acquisition": str,
     "reading": str,
     "deterministic": bool,
+    "when_exhausted": str,
     "subject_to": list,
 }
 """What a space file may say besides the parameters, and as what type."""

@@ -1,7 +1,7 @@
 """What the log says: what became of the trials, random points, arms, repeats, bounds, numerical trouble."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -43,6 +43,8 @@ class Search:
 
     roles: dict[str, int]
     """Finished trials: initial, random, model, other (not suggested by uhebo)."""
+    model_steps: bool | None
+    """Whether a model suggested any trial; None where uhebo suggested none, or was told to suggest at random."""
     random_share: float | None
     """Random points among those uhebo suggested after the initial design."""
     arm_weights: tuple[tuple[int, tuple[float, float]], ...]
@@ -97,6 +99,7 @@ def review_search(study: Study, history: History) -> Search:
     everywhere = Counter(pair for pairs in sides for pair in pairs)
     return Search(
         roles=dict(roles),
+        model_steps=_model_steps(tagged),
         random_share=roles["random"] / later if later else None,
         arm_weights=tuple(_arm_weights(trials)),
         repeated=len(repeats),
@@ -110,6 +113,13 @@ def review_search(study: Study, history: History) -> Search:
         fallbacks=dict(Counter(str(t.tags["fallback"]) for t in trials if t.tags.get("fallback"))),
         unconverged=sum(trial.tags.get("converged") is False for trial in trials),
     )
+
+
+def _model_steps(tagged: Sequence[Trial]) -> bool | None:
+    roles = {str(trial.tags["role"]) for trial in tagged}
+    # Random points beside the initial design are a bandit's, or the method's whole plan.
+    by_choice = "random" in roles and not any("arm" in trial.tags for trial in tagged)
+    return None if not roles or (by_choice and "model" not in roles) else bool(roles - {"initial", "random"})
 
 
 def _repeats(trials: Iterable[Trial], suggested: set[int]) -> tuple[int, ...]:

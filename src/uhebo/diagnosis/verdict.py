@@ -47,7 +47,7 @@ class Evidence:
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
     rules: tuple[Callable[[Evidence], Finding | None], ...]
-    rules = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
+    rules = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak, _no_model_steps)
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
         *words.say_infinite(evidence.trials),
@@ -205,6 +205,18 @@ def _weak(evidence: Evidence) -> Finding | None:
         "Repeat the best point 3 times to measure the noise."
         if noisy
         else f"Run {max(10, len(evidence.belief.numbers) // 2)} more trials, some of them at random.",
+    )
+
+
+def _no_model_steps(evidence: Evidence) -> Finding | None:
+    if evidence.search.model_steps is not False:
+        return None
+    return Finding(
+        "no-model-steps",
+        "caution",
+        f"Be careful: {SURROGATE} predicts well, but no trial was suggested by it.",
+        ("How it does where it would look for the best value is not known.",),
+        f"Run {evidence.prospects.trials} more trials that it suggests, and ask again.",
     )
 
 

@@ -24,6 +24,7 @@ Kind = Literal[
     "clustered",
     "constant",
     "too-few",
+    "no-model-steps",
     "no-parameters",
     "outlier",
     "weak",
@@ -169,6 +170,8 @@ def say_noise(noise: Noise) -> list[str]:
 def say_search(search: Search) -> list[str]:
     """Only what is out of the ordinary."""
     lines = []
+    if search.model_steps is False:
+        lines.append("No model has suggested a trial yet: all suggestions are of the initial design or random.")
     if search.repeated and not search.exhausted:
         lines.append(f"{count(search.repeated, 'suggestion')} repeated an earlier point.")
     if search.boundary_share is not None and search.boundary_share > 0.5 and search.boundary_points >= 5:

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from uhebo import checks
 from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, diagnose
-from uhebo.errors import InvalidInputError, MissingExtraError
+from uhebo.errors import InvalidInputError, MissingExtraError, SpaceExhausted, UheboWarning
 from uhebo.methods import Strategy
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
@@ -149,7 +149,9 @@ class UHESearchCV(BaseSearchCV):
         results: Results = {}
         failed: dict[int, dict[str, Any]] = {}
         for first in range(0, self.n_iter, self.batch_size):
-            trials = [self._ask(space) for _ in range(min(self.batch_size, self.n_iter - first))]
+            trials = self._ask_several(space, min(self.batch_size, self.n_iter - first))
+            if not trials:
+                break
             candidates = [trial.params for trial in trials]
             try:
                 results = evaluate_candidates(candidates, cv=splits)
@@ -164,6 +166,18 @@ class UHESearchCV(BaseSearchCV):
                 scores = [float(self.error_score)] * len(trials)
             self._tell(trials, scores)
         add_failed(results, failed, self.error_score)
+
+    def _ask_several(self, space: SearchSpace, wanted: int) -> list[Trial]:
+        """So many candidates, or fewer where all points of a finite space have been tried."""
+        trials: list[Trial] = []
+        try:
+            while len(trials) < wanted:
+                trials.append(self._ask(space))
+        except SpaceExhausted as error:
+            warnings.warn(
+                f"the search ends after {len(self.study_.trials) - 1} candidates: {error}", UheboWarning, stacklevel=3
+            )
+        return trials
 
     def _tell(self, trials: Sequence[Trial], scores: Sequence[float]) -> None:
         for trial, score in zip(trials, scores, strict=True):

@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from uhebo.acquire.design import emptiest_point
 from uhebo.acquire.functions import AGAINST_THE_BEST, Surface, surface
 from uhebo.acquire.limits import Limits, feasibility_surface, log_chance, weights
-from uhebo.acquire.maximise import Explored, maximise, maximise_sample, random_point
+from uhebo.acquire.maximise import Explored, maximise, maximise_sample, nothing_free, random_point
 from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
 from uhebo.belief.history import History, Slot
@@ -25,6 +26,7 @@ from uhebo.estimate import Failure, Fit, Model, Reading
 from uhebo.gp import Data, Kernel, Posterior, Prior
 from uhebo.gp.kernels import MATERN52
 from uhebo.methods.bandit import Clip
+from uhebo.methods.record import fit_record, log_theta
 from uhebo.methods.schedule import beta_schedule
 from uhebo.space.moves import leading
 from uhebo.types import Array, Rng
@@ -34,6 +36,8 @@ PAPER_MODEL = Model()
 LEADERS = 4
 
 Beta = float | Literal["theory"]
+Design = Literal["uniform", "spread"]
+"""Points of the initial design: i.i.d. uniform, or each in the emptiest place."""
 Stream = Literal["point", "arm", "fit", "maximise"]
 STREAMS: dict[Stream, int] = {"point": 0, "arm": 1, "fit": 2, "maximise": 3}
 
@@ -93,8 +97,27 @@ class Step:
         return np.random.default_rng([self.settings.seed, number, STREAMS[stream]])
 
     def random(self, **tags: Any) -> Proposal:
-        """A uniform i.i.d. point; where the objective is deterministic, among those not evaluated yet."""
+        """A uniform i.i.d. point; where the objective has no noise, among those not evaluated yet."""
         return Proposal(random_point(self.explored_around(), self.rng("point")), {"role": "random", **tags})
+
+    def initial(self, design: Design) -> Proposal:
+        """A point of the initial design."""
+        if design == "uniform":
+            return self.random(role="initial")
+        occupied = [t.x for t in self.history.trials if t.x is not None]
+        rows = np.array(occupied).reshape(-1, self.history.space.domain.dimension)
+        return Proposal(emptiest_point(self.explored_around(), rows, self.rng("point")), {"role": "initial"})
+
+    @property
+    def used_up(self) -> bool:
+        """Whether a repeat would tell nothing new, and every point of the space has been taken."""
+        return self.avoids_repeats and nothing_free(self.explored_around())
+
+    @property
+    def avoids_repeats(self) -> bool:
+        """Whether repeats are possible and would tell nothing new."""
+        exact = self.settings.deterministic or self.history.noiseless
+        return exact and self.history.space.size < math.inf and any(t.x is not None for t in self.history.trials)
 
     def under(self, model: Model, acquisition: str) -> Step:
         """The step of a method with another model and acquisition; what the user chose stays."""
@@ -255,26 +278,9 @@ class Step:
     def explored_around(self, leaders: Array | None = None) -> Explored:
         """The same with these points as leaders."""
         # Failed trials too: a deterministic objective would fail there again.
-        taken = [t.x for t in self.history.trials if t.x is not None] if self.settings.deterministic else []
+        exact = self.settings.deterministic or self.history.noiseless
+        taken = [t.x for t in self.history.trials if t.x is not None] if exact else []
         empty = np.empty((0, self.history.space.domain.dimension))
         return Explored(
             self.history.space, empty if leaders is None else leaders, np.array(taken).reshape(-1, empty.shape[1])
         )
-
-
-def log_theta(fit: Fit) -> list[float]:
-    """Four decimals of log theta: far finer than its uncertainty, and 200 dimensions fit into one SQL attribute."""
-    return [round(float(value), 4) for value in fit.theta.to_log()]
-
-
-def fit_record(fit: Fit) -> dict[str, Any]:
-    """What is remembered of a fit: enough to warm-start the next one and to say how it went, in few characters."""
-    record: dict[str, Any] = {"estimator": fit.estimator, "theta": log_theta(fit)}
-    if fit.jitter:
-        record["jitter"] = float(f"{fit.jitter:.2g}")
-    if fit.fallback:
-        record["fallback"] = fit.fallback.value
-    if not fit.converged:
-        record["converged"] = False
-    record.update({name: round(value, 4) for name, value in fit.extra.items()})
-    return record

@@ -25,18 +25,20 @@ from uhebo.methods.hyperprior import hp_gp_ts
 from uhebo.methods.lengthscale_balancing import lb_gp_ucb
 from uhebo.methods.prior_elimination import pe_gp_ucb
 from uhebo.methods.scorebo import scorebo
-from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Proposal, Step
+from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Design, Proposal, Step
 
 Strategy = Callable[[Step], Proposal]
 
 
 @dataclass(frozen=True)
 class Method:
-    """What the next point is (`propose`), and the model and acquisition it is found with."""
+    """What the next point is (`propose`), the model and acquisition it is found with, and the design before it."""
 
     propose: Strategy
     model: Model = PAPER_MODEL
     acquisition: str = PAPER_ACQUISITION
+    design: Design = "uniform"
+    """Initial design: the paper's is i.i.d. uniform."""
     constrained: bool = False
     """Whether its points keep to constraints. All that come from `step.model` or `step.best_point` do, and random ones
     need not; a method that has points from elsewhere must see to it. Without it a study with constraints is refused."""

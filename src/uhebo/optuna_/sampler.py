@@ -11,14 +11,13 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
 
-import math
 import secrets
 import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -35,18 +34,19 @@ from uhebo.gp.kernels import Kernel, named_kernel
 from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
 from uhebo.methods.guarantee import theorem_settings
+from uhebo.methods.start_up import start_up_size
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims, constraints, declared, log_space, trial_log
+from uhebo.optuna_ import claims, constraints, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.sampler_settings import leave_settings
+from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
 from uhebo.space.moves import restricted
 from uhebo.space.rules import GivenRule
 
-INITIAL_PER_DIMENSION = 3
-"""Uniform points per parameter before the first model, unless `n_startup_trials` says otherwise."""
+WhenExhausted = Literal["stop", "repeat"]
 _begun = threading.local()
 """The suggestion that this thread has begun: Optuna asks for the space, then for the point; one read serves both."""
 
@@ -58,14 +58,19 @@ class UHESampler(BaseSampler):
         method: a name (`uhebo.METHODS` lists them), a function `Step -> Proposal`, or a `uhebo.methods.Method`.
         n_trials: the whole budget of the study, initial design included. `auto` explores nothing in its last part. The
             bandit of `uhe` tunes itself to it; without it, it works in epochs of doubling length.
-        n_startup_trials: size of the uniform initial design; default three times the number of parameters.
+        n_startup_trials: size of the initial design, trials of your own and imported ones included; default three per
+            parameter, at most half of `n_trials`, and for `auto` at most ten. `auto` puts each point where the space is
+            emptiest; the paper's methods draw them uniformly.
         seed: makes every suggestion a function of (seed, trial number, log of trials).
         acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).
         beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
         prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise") or a `Prior`; default the
             method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
-        deterministic: the objective has no noise, so no point is proposed twice while another one exists.
+        deterministic: the objective has no noise, so no point is proposed twice while another one exists. Where it is
+            False, the same holds as soon as repeated points have had equal values, and none different ones.
+        when_exhausted: what to do when the objective has no noise and every point of a finite space has been tried:
+            "stop" ends `study.optimize` (`study.ask` raises `uhebo.errors.SpaceExhausted`), "repeat" goes on.
         exact: never split the consistent loss into blocks, and fit theta for every suggestion, however many
             observations there are.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
@@ -100,6 +105,7 @@ class UHESampler(BaseSampler):
         deterministic: bool = False,
         exact: bool = False,
         reward_clip: Clip = "below",
+        when_exhausted: WhenExhausted = "stop",
         independent_sampler: BaseSampler | None = None,
         constraints_func: ConstraintsFunc | None = None,
         reading: Reading | None = None,
@@ -120,6 +126,7 @@ class UHESampler(BaseSampler):
         if beta != "theory":
             beta = number("beta", beta, 0.0, also=", or 'theory'")
         choice("reward_clip", reward_clip, get_args(Clip))
+        self.when_exhausted = choice("when_exhausted", when_exhausted, get_args(WhenExhausted))
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler is {independent_sampler!r}; expected an Optuna sampler")
         self._independent_sampler = independent_sampler
@@ -158,6 +165,7 @@ class UHESampler(BaseSampler):
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
             # An error in them comes through; Optuna stores the trial's value nevertheless.
             constraints.store(study, trial, self._constraints_func(trial))
+        exhaustion.stop_if_last(self, study, trial, state, values)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or that trials had, each with its latest distribution."""
@@ -177,6 +185,8 @@ class UHESampler(BaseSampler):
     ) -> dict[str, Any]:
         self._check_objectives(study)
         leave_settings(study, self.arguments)
+        if self.method != "random":
+            warn_of_size(study, self._method.design, self._n_trials, self._n_startup_trials, len(search_space))
         if not search_space:
             if "fixed_params" not in trial.system_attrs:
                 write_tags(study, trial, {"role": "initial", "t": 0})
@@ -192,7 +202,10 @@ class UHESampler(BaseSampler):
         if space.contains(trial.system_attrs.get("fixed_params", {})):
             return {}  # an enqueued point: it will be data, and no suggestion is needed
         step = self.step(study, trial.number, space, trials)
-        if step.slot.initial and not space.rules and not (self.settings.deterministic and space.size < math.inf):
+        if step.used_up and self.is_exhausted(study, trial.number):
+            exhaustion.end(study, trial, space)
+        uniform = self._method.design == "uniform"
+        if step.slot.initial and uniform and not space.rules and not step.avoids_repeats:
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
@@ -204,7 +217,7 @@ class UHESampler(BaseSampler):
         # A trial whose parameters the user fixed in part is data and nothing else: no tags, hence no claim.
         tagged = "fixed_params" not in trial.system_attrs
         for left in reversed(range(claims.MAX_PROPOSALS)):
-            proposal = step.random(role="initial") if slot.initial else self._propose(step)
+            proposal = step.initial(self._method.design) if slot.initial else self._propose(step)
             params = space.decode(proposal.x)
             tags = {**proposal.tags, "t": slot.t, "n": len(step.history.finished)}
             if tagged:
@@ -223,14 +236,24 @@ class UHESampler(BaseSampler):
             warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
         elif infinite:
             warn_once(study, "no finite", "no trial has a finite value yet: suggestions are random until one has")
-        n_initial = self._n_startup_trials
-        if n_initial is None:
-            n_initial = INITIAL_PER_DIMENSION * space.domain.dimension
+        n_initial = self.n_initial(space.domain.dimension)
         history = trial_log.read_history(study, space, n_initial, leave_out=number, trials=trials)
         declared.say_if_outside(study, history)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
         return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)
+
+    def n_initial(self, dimension: int) -> int:
+        """Size of the initial design for so many parameters."""
+        if self._n_startup_trials is not None:
+            return self._n_startup_trials
+        return start_up_size(self._method.design, dimension, self._n_trials)
+
+    def is_exhausted(self, study: Study, number: int | None = None) -> bool:
+        """Whether the study is to end because there is no noise and every point of its space has been taken, by trials
+        other than `number`."""
+        trials = [t for t in study.get_trials(deepcopy=False) if t.number != number]
+        return exhaustion.is_exhausted(self, study, trials)
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
@@ -281,6 +304,7 @@ class UHESampler(BaseSampler):
         given |= {"n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
         # By name, also where it is the method's own: the default reading may change.
         given["reading"] = self.settings.applied_to(self._method.model).reading
+        given["when_exhausted"] = self.when_exhausted
         del given["horizon"]
         found = {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
         return {**found, **declared.to_record(self._declared, self.subject_to)}

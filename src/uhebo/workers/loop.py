@@ -17,11 +17,12 @@ from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
-from uhebo.errors import CannotEvaluate, UheboError
+from uhebo.errors import CannotEvaluate, SpaceExhausted, UheboError
 from uhebo.objective import Objective
 from uhebo.optuna_.gaps import SILENT, running_trial, suggest_active
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.storage.database import close_storage, one_writer_at_a_time
 from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
@@ -87,6 +88,7 @@ class Shift:
     retry: Retry
     stored: int = 0
     failed: int = 0
+    exhausted: bool = False
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     def run(self) -> Worked:
@@ -111,7 +113,7 @@ class Shift:
             self.log.write("ended", stored=self.stored, failed=self.failed, signal=self.stop.signal)
             self.log.close()
             self.trials.close_session()
-        return Worked(self.worker, self.stored, self.failed, self.stop.signal)
+        return Worked(self.worker, self.stored, self.failed, self.stop.signal, self.exhausted)
 
     def _one_trial(self) -> bool:
         """Take and finish one trial, or wait for one to be had; False when there is nothing left to do."""
@@ -136,15 +138,24 @@ class Shift:
             adopted = self.trials.adopt(trial_id, self.worker)
             if adopted is not None:
                 return trial_id, adopted
-        if self.trials.count() >= self.job.budget:
+        if self.trials.count() >= self.job.budget or self._is_exhausted():
             return None
         lease = Lease(self.worker, at=now())
         created = self.trials.create(self.job.budget, lease)
         return None if created is None else (created, lease)
 
+    def _is_exhausted(self) -> bool:
+        """Whether there is no point left that could tell anything new."""
+        sampler = self.job.study.sampler
+        self.exhausted = isinstance(sampler, UHESampler) and sampler.is_exhausted(self.job.study)
+        return self.exhausted
+
     def _finish(self, trial_id: int) -> None:
-        with self._failing(trial_id):
-            point = self._point(trial_id)
+        try:
+            with self._failing(trial_id):
+                point = self._point(trial_id)
+        except SpaceExhausted:  # another worker took the last point meanwhile
+            return
         if point is None:
             return
         number, params = point

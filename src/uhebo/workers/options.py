@@ -66,4 +66,6 @@ class Worked:
     stored: int
     failed: int
     signal: int | None = None
-    """The signal that ended it, if one did; otherwise the budget was used up."""
+    """The signal that ended it, if one did; otherwise the budget was used up, or the space was."""
+    exhausted: bool = False
+    """It ended because all points of the space were tried: see `when_exhausted` of `UHESampler`."""

@@ -30,8 +30,8 @@ from scipy.stats import rankdata
 from uhebo.gp import Posterior
 from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE, Recipe, auto
+from uhebo.methods.start_up import PER_PARAMETER
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import heading, table, versions
 from uhebo_experiments.paired import compare
@@ -99,7 +99,7 @@ class Run:
 def run(cell: Run) -> list[Record]:
     """The best value after the initial design and after each iteration."""
     case = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem))
-    trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
+    trials = PER_PARAMETER * case.dimension + cell.budget
     strategy = by_observed_values if cell.variant == OBSERVED else auto
     method = partial(strategy, recipe=VARIANTS[cell.variant])
     records = drive(OptunaPeer(case.space, cell.seed, our_sampler(method, trials)), case, cell.seed, trials)

@@ -19,7 +19,7 @@ import numpy as np
 import optuna
 
 import uhebo
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
+from uhebo.methods.start_up import PER_PARAMETER
 from uhebo.space import as_distributions
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import heading, table
@@ -37,7 +37,7 @@ def regret(name: str, method: str, seed: int, budget: int, workers: int, batches
     target = problem(name, seed=seed)
     assert target.optimum is not None
     space = as_distributions(target.space)
-    initial = INITIAL_PER_DIMENSION * len(space)
+    initial = PER_PARAMETER * len(space)
     trials = initial + budget
     study = optuna.create_study(
         direction="maximize", sampler=uhebo.UHESampler(method=method, n_trials=trials, seed=seed)

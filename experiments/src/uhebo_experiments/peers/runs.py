@@ -15,8 +15,8 @@ import numpy as np
 
 from uhebo._version import __version__
 from uhebo.errors import UheboError
+from uhebo.methods.start_up import PER_PARAMETER
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.sampler import INITIAL_PER_DIMENSION
 from uhebo_experiments.peers.libraries import OUR_METHODS, PACKAGES, Peer, make_peer
 from uhebo_experiments.peers.relaxed import Params, Relaxed
 from uhebo_experiments.problems import problem
@@ -66,7 +66,7 @@ class ClockCell:
 def initial_design(case: Problem, seed: int) -> list[Params]:
     """3d uniform points that depend on the seed alone, told to every library."""
     relaxed = Relaxed(case.space)
-    rows = np.random.default_rng([seed, 0]).random((INITIAL_PER_DIMENSION * case.dimension, relaxed.width))
+    rows = np.random.default_rng([seed, 0]).random((PER_PARAMETER * case.dimension, relaxed.width))
     return [relaxed.decode(row) for row in rows]
 
 
@@ -87,7 +87,7 @@ def run_peer(cell: PeerCell) -> list[Record]:
     Not the points: there are thousands of runs, and points would be most of their size.
     """
     case = problem(cell.problem, seed=cell.seed, fidelity=FIDELITIES.get(cell.problem))
-    trials = INITIAL_PER_DIMENSION * case.dimension + cell.budget
+    trials = PER_PARAMETER * case.dimension + cell.budget
     peer = make_peer(cell.library, case.space, cell.seed, trials, noisy=case.noise > 0.0)
     records = drive(peer, case, cell.seed, trials, tolerant=cell.library not in OUR_METHODS)
     name = PACKAGES[cell.library.partition("-")[0]]
