@@ -116,7 +116,8 @@ def test_optuna_s_own_loop_ends(n_jobs: int) -> None:
     study = optuna.create_study(sampler=UHESampler(seed=0, deterministic=True))
     study.optimize(lambda trial: table(trial.suggest_int("a", 0, 5), trial.suggest_int("b", 1, 2)), 40, n_jobs=n_jobs)
     assert len(set(points(study))) == 12
-    assert len(study.trials) < 12 + n_jobs
+    # The first trials, before the space is known, and the last ones may coincide where several begin at once.
+    assert len(study.trials) <= 12 + 3 * (n_jobs - 1)
 
 
 def test_asking_for_more_is_a_typed_error() -> None:

@@ -111,9 +111,7 @@ class History:
     @cached_property
     def noiseless(self) -> bool:
         """Whether repeats have shown that the objectives have no noise."""
-        return show_no_noise(
-            (t.x, (t.y, *t.others)) for t in self.finished if t.x is not None and t.y is not None
-        )
+        return show_no_noise((t.x, (t.y, *t.others)) for t in self.finished if t.x is not None and t.y is not None)
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:

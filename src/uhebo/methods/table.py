@@ -190,7 +190,7 @@ def _scaled(step: Step, fit: Fit, scaling: Scaling, **tags: Any) -> Proposal:
 METHODS: dict[str, Method] = {
     name: replace(method, constrained=True)
     for name, method in {
-        "auto": Method(auto, RECIPE.model, RECIPE.acquisition, several=True),
+        "auto": Method(auto, RECIPE.model, RECIPE.acquisition, design="spread", several=True),
         "uhe": Method(partial(paired_exp3, estimator="consistent"), PAPER_MODEL.by("consistent")),
         "ra": Method(ra, PAPER_MODEL.by("consistent")),
         "random-exp3": Method(partial(paired_exp3, estimator="map")),

@@ -10,7 +10,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import SpaceExhausted
-from uhebo.optuna_ import log_space
 from uhebo.optuna_.gaps import storage_of
 from uhebo.optuna_.trial_log import FAILURE, warn_once
 from uhebo.space import SearchSpace
@@ -32,7 +31,7 @@ def is_exhausted(sampler: "UHESampler", study: Study, trials: Sequence[FrozenTri
     named = [trial.distributions for trial in trials if trial.distributions]
     if not named or not _is_finite(named[-1]) or any(set(each) != set(named[-1]) for each in named):
         return False
-    space = log_space.space_of_log(study, trials)
+    space = sampler.search_space(study, trials)
     return bool(space.names) and sampler.step(study, trials[-1].number + 1, space, trials).used_up
 
 
@@ -57,7 +56,8 @@ def end(study: Study, trial: FrozenTrial, space: SearchSpace) -> None:
         _say(study, space)
         return
     reason = _reason(space)
-    storage, trial_id = storage_of(study), trial._trial_id  # FrozenTrial._trial_id: as in `trial_log.write_tags`
+    # FrozenTrial._trial_id: for the reason given in `trial_log.write_tags`.
+    storage, trial_id = storage_of(study), trial._trial_id
     storage.set_trial_user_attr(trial_id, FAILURE, reason)
     storage.set_trial_state_values(trial_id, TrialState.FAIL)
     raise SpaceExhausted(f"{reason}; when_exhausted='repeat' goes on")

@@ -40,6 +40,7 @@ from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.sampler_settings import leave_settings
+from uhebo.optuna_.several import check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import warn_once, write_tags
 from uhebo.space import SearchSpace
@@ -146,7 +147,7 @@ class UHESampler(BaseSampler):
             exact=boolean("exact", exact),
             reward_clip=reward_clip,
             reading=None if reading is None else choice("reading", reading, READINGS),
-            reference_point=None if reference_point is None else _checked_reference(reference_point),
+            reference_point=None if reference_point is None else checked_reference(reference_point),
         )
         """What every suggestion is made with; its horizon is set per suggestion, where the budget is known."""
 
@@ -183,7 +184,7 @@ class UHESampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        self._check_objectives(study)
+        check_objectives(study, self.method, self._method.several, self.settings.reference_point)
         leave_settings(study, self.arguments)
         if self.method != "random":
             warn_of_size(study, self._method.design, self._n_trials, self._n_startup_trials, len(search_space))
@@ -204,8 +205,7 @@ class UHESampler(BaseSampler):
         step = self.step(study, trial.number, space, trials)
         if step.used_up and self.is_exhausted(study, trial.number):
             exhaustion.end(study, trial, space)
-        uniform = self._method.design == "uniform"
-        if step.slot.initial and uniform and not space.rules and not step.avoids_repeats:
+        if step.slot.initial and self._method.design == "uniform" and not (space.rules or step.avoids_repeats):
             # Parameter by parameter, unless a repeat is to be avoided: that takes a look at the whole point.
             write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
@@ -245,13 +245,11 @@ class UHESampler(BaseSampler):
 
     def n_initial(self, dimension: int) -> int:
         """Size of the initial design for so many parameters."""
-        if self._n_startup_trials is not None:
-            return self._n_startup_trials
-        return start_up_size(self._method.design, dimension, self._n_trials)
+        given = self._n_startup_trials
+        return start_up_size(self._method.design, dimension, self._n_trials) if given is None else given
 
     def is_exhausted(self, study: Study, number: int | None = None) -> bool:
-        """Whether the study is to end because there is no noise and every point of its space has been taken, by trials
-        other than `number`."""
+        """Whether the study is to end: there is no noise, and trials other than `number` have every point."""
         trials = [t for t in study.get_trials(deepcopy=False) if t.number != number]
         return exhaustion.is_exhausted(self, study, trials)
 
@@ -268,7 +266,7 @@ class UHESampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
-        self._check_objectives(study)
+        check_objectives(study, self.method, self._method.several, self.settings.reference_point)
         if self._independent_sampler is not None and self._is_uncovered(study, trial, param_name):
             return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
         space = SearchSpace.of({param_name: param_distribution})
@@ -277,20 +275,6 @@ class UHESampler(BaseSampler):
         draws = space.domain.uniform(rng, declared.DRAWS if self.subject_to else 1)
         values = [space.decode(row)[param_name] for row in draws]
         return declared.first_allowed(study, trial, param_name, param_distribution, self.subject_to, values)
-
-    def _check_objectives(self, study: Study) -> None:
-        log_space.refuse_too_many_objectives(study)
-        given = self.settings.reference_point
-        if given is not None and len(given) != len(study.directions):
-            raise InvalidInputError(
-                f"reference_point has {len(given)} numbers, and this study has {len(study.directions)} objectives; "
-                "give one for each"
-            )
-        if len(study.directions) > 1 and not self._method.several:
-            raise InvalidInputError(
-                f"method {self.method!r} optimises one objective, and this study has {len(study.directions)}: its rule "
-                "and its guarantee speak of one best value; use method='auto', or combine them into one value"
-            )
 
     def _is_uncovered(self, study: Study, trial: FrozenTrial, name: str) -> bool:
         """Whether the model leaves this parameter out, as far as the finished trials show."""
@@ -308,12 +292,6 @@ class UHESampler(BaseSampler):
         del given["horizon"]
         found = {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
         return {**found, **declared.to_record(self._declared, self.subject_to)}
-
-
-def _checked_reference(given: Sequence[float]) -> tuple[float, ...]:
-    if np.ndim(given) != 1 or not 1 < len(given) <= log_space.MOST_OBJECTIVES:
-        raise InvalidInputError(f"reference_point is {given!r}; expected a number for each of two to four objectives")
-    return tuple(number(f"reference_point[{i}]", value) for i, value in enumerate(given))
 
 
 def _read_already(study: Study, trial: FrozenTrial) -> tuple[list[FrozenTrial] | None, SearchSpace | None]:
