@@ -138,7 +138,8 @@ def optimize(
     Args:
         fn: as in `minimize`, but returns one number for each objective: a sequence in the order of `directions`, or
             {name: number}.
-        space, n_trials: as in `minimize`.
+        space: as in `minimize`.
+        n_trials: as in `minimize`.
         directions: {name: "minimize" or "maximize"}; a list of directions, where the objectives need no names.
         options: everything else that `minimize` takes; and `reference_point`, a value of each objective that is just
             not worth having, in the order of `directions`.
