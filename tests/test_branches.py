@@ -286,6 +286,26 @@ def test_no_point_of_a_discrete_branching_space_is_proposed_twice() -> None:
     assert len(set(later)) >= 8  # the first of a branch is drawn parameter by parameter
 
 
+# Pictures
+
+
+def test_a_slice_shows_the_branch_that_has_its_parameter() -> None:
+    pytest.importorskip("plotly")
+    from uhebo.report.surrogate_plots import contour, slices
+    from uhebo.report.view import StudyView
+
+    view = StudyView.of(log_of(three_branches, 24))
+    pictures = {picture.title: picture for picture in (*slices(view), *contour(view))}
+    assert {f"Slice along {name}" for name in view.space.names} < set(pictures)
+    assert "where kind ==" in pictures["Slice along x_c"].sentence
+    best = view.best_with("x_c")
+    assert best is not None
+    assert best.params["kind"] == "c"
+    marks = [trace for trace in pictures["Slice along x_c"].figure.data if trace.mode == "markers"]
+    drawn = sum(len(trace.x) for trace in marks if trace.name != "best trial")
+    assert drawn == sum("x_c" in trial.params for trial in view.modelled)
+
+
 # What is said at a point
 
 
