@@ -241,7 +241,7 @@ def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, opti
         work(url, 4, options, direction="maximize")
     assert len(trials_in(url)) == 2
     optuna.create_study(storage=url, study_name="two", directions=["minimize", "maximize"])
-    with pytest.raises(InvalidInputError, match="this study has 2"):
+    with pytest.raises(InvalidInputError, match="study has 2"):
         uhebo.work(quick, SPACE, 4, storage=url, study_name="two", options=options)
 
 
