@@ -13,7 +13,7 @@ from scipy.stats import norm
 from tests.conftest import require
 from uhebo import Categorical, Float, Int
 from uhebo.acquire.functions import ACQUISITIONS, Scalar, log_ei, log_h, log_pi, surface, ucb
-from uhebo.acquire.limits import Limit, Limits
+from uhebo.acquire.limits import Limits, at_least
 from uhebo.acquire.maximise import (
     ENUMERATED,
     Explored,
@@ -230,7 +230,7 @@ def test_undecided_trials_choose_first_and_their_points_are_pending() -> None:
         chosen.append(first_free(points, -np.arange(40.0), known))
         return chosen[-1]
 
-    point = Pending(points[39:], np.array([True]), 3).next_point(before, known, choose, limits=(Limit(before, 0.0),))
+    point = Pending(points[39:], np.array([True]), 3).next_point(before, known, choose, limits=(at_least(before, 0.0),))
     np.testing.assert_array_equal(chosen, points[:4])
     np.testing.assert_array_equal(point, points[3])
     # More than eight that think are workers that died.

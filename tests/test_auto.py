@@ -14,8 +14,7 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
-from uhebo.belief import Belief
-from uhebo.belief import belief as fitting
+from uhebo.belief import Belief, fitting
 from uhebo.estimate import ESTIMATORS, Fit
 from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
@@ -240,7 +239,7 @@ def test_what_was_expected_of_older_points_under_way_stays() -> None:
     history = read_history(study, SearchSpace.of(SPACE), DESIGN)
     assert history.pending_before(99).nothing_learnt.tolist() == [True, True]
     study.tell(late, valley(**late.params))
-    study.tell(study.ask(SPACE), state=optuna.trial.TrialState.FAIL)
+    study.tell(study.ask(SPACE), state=optuna.trial.TrialState.PRUNED)
     history = read_history(study, SearchSpace.of(SPACE), DESIGN)
     assert history.pending_before(99).nothing_learnt.tolist() == [False, True]
     assert early.number in {t.number for t in history.trials if t.state == "running"}

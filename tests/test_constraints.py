@@ -20,7 +20,7 @@ import uhebo
 from tests.conftest import require
 from uhebo import METHODS, Float, UHESampler
 from uhebo.acquire.functions import ACQUISITIONS, log_ei, surface
-from uhebo.acquire.limits import Limit, feasibility_surface, log_chance, sampled_within, weights
+from uhebo.acquire.limits import at_least, feasibility_surface, log_chance, sampled_within, weights
 from uhebo.belief.history import within_finite
 from uhebo.errors import InvalidInputError
 from uhebo.gp import Data, Domain, Posterior, Theta
@@ -56,7 +56,7 @@ def posterior(seed: int, domain: Domain = MIXED, n: int = 12) -> Posterior:
     return Posterior.of(Data.of(X, y, domain), Theta.of(rng.uniform(0.3, 0.8, domain.dimension), 1.1, 1e-3))
 
 
-LIMITS = (Limit((posterior(1),), 0.2), Limit((posterior(2), posterior(3)), -0.4))
+LIMITS = (at_least((posterior(1),), 0.2), at_least((posterior(2), posterior(3)), -0.4))
 
 
 # The chance
@@ -96,7 +96,7 @@ def test_expected_improvement_within_limits_agrees_with_botorch() -> None:
     X = domain.uniform(np.random.default_rng(7), 40)
     bounds = {1: (0.3, None), 2: (-0.5, None)}
     expected = analytic.LogConstrainedExpectedImprovement(Known(), 0.8, 0, bounds)(torch.tensor(X).unsqueeze(-2))
-    limits = tuple(Limit((outcomes[index],), low) for index, (low, _) in bounds.items())
+    limits = tuple(at_least((outcomes[index],), low) for index, (low, _) in bounds.items())
     ours = surface("log-ei", outcomes[:1], beta=1.0, best=0.8, weights=weights(limits))(X)
     np.testing.assert_allclose(ours, expected.numpy(), rtol=1e-6, atol=1e-8)
 
@@ -120,7 +120,7 @@ def test_gradients_with_limits(name: str) -> None:
 
 
 def test_the_chance_is_finite_and_ordered_where_it_is_next_to_nothing() -> None:
-    near, far = (Limit((posterior(1),), threshold) for threshold in (60.0, 1e4))
+    near, far = (at_least((posterior(1),), threshold) for threshold in (60.0, 1e4))
     X = Domain((0, 3, 0)).uniform(np.random.default_rng(3), 20)
     for limit in (near, far):
         value, gradient = limit.surface.with_gradient(X)
@@ -135,10 +135,10 @@ def test_a_draw_prefers_what_keeps_the_limits_in_it() -> None:
     domain = Domain.cube(1)
     X = np.linspace(0, 1, 50)[:, None]
     known = Posterior.of(Data.of(X, np.where(X[:, 0] > 0.5, 1.0, -1.0)), Theta.of([0.05], 1.0, 1e-6))
-    values = sampled_within(np.arange(50.0), (Limit((known,), 0.0),), X, np.random.default_rng(0))
+    values = sampled_within(np.arange(50.0), (at_least((known,), 0.0),), X, np.random.default_rng(0))
     assert values[:24].max() < values[26:].min()
     assert domain.dimension == 1
-    missed = sampled_within(np.zeros(50), (Limit((known,), 50.0),), X, np.random.default_rng(0))
+    missed = sampled_within(np.zeros(50), (at_least((known,), 50.0),), X, np.random.default_rng(0))
     assert X[int(np.argmax(missed)), 0] > 0.5  # none keeps it: the least missed
 
 

@@ -37,8 +37,9 @@ from tests.worker_control import (
     trials_in,
 )
 from tests.worker_processes import SPACE, STUDY
+from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.leased_trials import LeasedTrials
-from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.workers import Options, stop
 from uhebo.workers.loop import TooManyFailures
 

@@ -35,10 +35,11 @@ from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import keep
 from uhebo.cli.space_file import Kept
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
+from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.gaps import suggest
 from uhebo.optuna_.lease import LEASE, Lease, progress
 from uhebo.optuna_.leased_trials import Held, LeasedTrials
-from uhebo.optuna_.trial_log import ATTRIBUTE, FAILURE
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import as_distributions
 from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from uhebo.integrations.search_cv import UHESearchCV as UHESearchCV
     from uhebo.methods import METHODS as METHODS
     from uhebo.methods import register as register
+    from uhebo.optuna_.endings import skip as skip
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
     from uhebo.result import load as load
@@ -30,6 +31,7 @@ _NAMES = {
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),
+    "uhebo.optuna_.endings": ("skip",),
     "uhebo.optuna_.sampler": ("UHESampler",),
     "uhebo.result": ("Result", "load"),
     "uhebo.space": ("Categorical", "Float", "Int", "When"),

@@ -19,6 +19,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.initial import Points, checked_points, enqueue
 from uhebo.methods import Strategy
 from uhebo.objective import Function, call, check_objective, checked_value, checked_values
+from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
@@ -190,7 +191,12 @@ def _optimize(
 
     def objective(trial: OptunaTrial) -> float | list[float]:
         started.add(trial.number)
-        returned = call(fn, suggest_active(trial, searched), lambda: trial)
+        params = suggest_active(trial, searched)
+        try:
+            returned = call(fn, params, lambda: trial)
+        except KeyboardInterrupt:
+            trial.set_user_attr(FAILURE, INTERRUPTED)  # Optuna says that it failed, and not that of this
+            raise
         if isinstance(direction, str):
             return checked_value(returned, trial.number)
         return checked_values(returned, list(direction), trial.number)
@@ -226,7 +232,7 @@ def _optimize(
             # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
             for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 if trial.number in started:
-                    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+                    interrupt(study, trial)
             return Result(study, interrupted=True)
     return Result(study)
 

@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uhebo.acquire.functions import Surface, log_pi, log_spread
+from uhebo.acquire.functions import SMALLEST_CHANCE, Scalar, Surface, log_pi, log_spread, log_success
 from uhebo.gp.posterior import Posterior
 from uhebo.types import Array, Rng
 
+FAIR = 0.85
+"""Share of the best chance of success seen anywhere below which a point is next to out of the question."""
 SPREAD = 1e-2
 """Weight of the objective's log σ while nothing is feasible: where the chance saturates, the unknown is preferred."""
 
@@ -30,11 +32,15 @@ class Limit:
 
     posteriors: tuple[Posterior, ...]
     threshold: float
+    scalar: Scalar
+    """The log of the chance that it does, by mean and deviation."""
+    drawn: bool = True
+    """Whether Thompson sampling draws it. A classifier's mean is a chance already."""
 
     @property
     def surface(self) -> Surface:
-        """log P(outcome > threshold)."""
-        return Surface(self.posteriors, log_pi(self.threshold), logarithmic=True)
+        """What the limit adds to an acquisition."""
+        return Surface(self.posteriors, self.scalar, logarithmic=True)
 
     def under(self, posteriors: tuple[Posterior, ...]) -> "Limit":
         """The same limit when more is known."""
@@ -42,6 +48,19 @@ class Limit:
 
 
 Limits = tuple[Limit, ...]
+
+
+def at_least(posteriors: tuple[Posterior, ...], threshold: float) -> Limit:
+    """A constraint: log P(outcome > threshold)."""
+    return Limit(posteriors, threshold, log_pi(threshold))
+
+
+def success(classifier: Posterior) -> Limit:
+    """Not to fail, by a classifier of labels 1 and -1: with at least a fair share of the best chance seen."""
+    centre = classifier.data.location
+    best = 0.5 * (1.0 + centre + float(classifier.mean(classifier.data.X).max()))
+    fair = FAIR * min(max(best, SMALLEST_CHANCE), 1.0)
+    return Limit((classifier,), 2.0 * fair - 1.0 - centre, log_success(centre, fair), drawn=False)
 
 
 def weights(limits: Limits) -> tuple[Surface, ...]:
@@ -64,5 +83,6 @@ def sampled_within(values: Array, limits: Limits, X: Array, rng: Rng) -> Array:
     missed = np.zeros(len(X))
     for limit in limits:
         posterior = limit.posteriors[int(rng.integers(len(limit.posteriors)))]
-        missed += np.maximum(limit.threshold - posterior.sample(X, rng)[0], 0.0)
+        drawn = posterior.sample(X, rng)[0] if limit.drawn else posterior.mean(X)
+        missed += np.maximum(limit.threshold - drawn, 0.0)
     return np.where(missed > 0.0, values.min() - 1.0 - missed, values)

@@ -14,30 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.acquire.limits import Limit, log_chance
-from uhebo.belief.history import History, Outcome, Slot
+from uhebo.acquire.limits import Limit, at_least, log_chance, success
+from uhebo.belief.failures import classifier
+from uhebo.belief.fitting import fit_theta
+from uhebo.belief.history import FAILING, History, Outcome, Slot
 from uhebo.belief.mixture import mixture_quantile
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Fit, Model, default_block_size, named_estimator
+from uhebo.estimate import Fit, Model
 from uhebo.gp.data import Data, Theta
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng
-
-REFIT_PERIOD = 4
-SMALL = 64
-"""Number of observations up to which every fit has fresh starts. Above it only those of every `REFIT_PERIOD`-th pair of
-iterations have; the others climb from the last theta alone. Pairs, so that a method which alternates gives both its
-estimators a turn."""
-LARGE = 512
-"""Number of observations above which theta is refitted at growing intervals. Where there is no theta to keep, it is
-that of a random sample of this size until a fit is due."""
-TOLERANCE = 3e-2
-"""Nats of log posterior a fit may stop short of: far below what the next observation changes."""
-WARM_FRESH_STARTS = 2
-"""Number of fresh starts beside a warm one."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +84,10 @@ class OutcomeBelief:
 
     @property
     def limit(self) -> Limit:
-        """A value of 0, the threshold of constraints, as the outcome's GP sees it."""
-        return Limit(self.posteriors, float(self.units.modelled(0.0)))
+        """What the outcome must reach: 0, the threshold of constraints; of failing, a fair chance of success."""
+        if self.outcome.role == "failure":
+            return success(self.posterior)
+        return at_least(self.posteriors, float(self.units.modelled(0.0)))
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Means and deviations (noise included) with which each observation is predicted from the others, one row per
@@ -173,7 +164,8 @@ class Belief:
         """Trials that ended and are not in the data, counted by reason."""
         ended = [trial for trial in self.history.trials if trial.state != "running"]
         reasons = {
-            "no value": sum(trial.state == "failed" for trial in ended),
+            "no value": sum(trial.state in ("failed", "pruned", "abandoned") for trial in ended),
+            "penalty": sum(trial.state == "penalised" for trial in ended),
             "outside the space": sum(trial.state == "finished" and trial.x is None for trial in ended),
         }
         return {reason: number for reason, number in reasons.items() if number}
@@ -202,6 +194,18 @@ class Belief:
         chance = np.exp(log_chance(tuple(found.limit for found in self.constraints.values()), rows))
         return float(chance[0]) if single else chance
 
+    def failure(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+        """Probability that an evaluation fails, at one point or at several: by the place, if some fail more than
+        others, or else the share of trials that did."""
+        rows, single = self._rows(params)
+        labels = self.outcomes[-1]
+        if labels.outcome.role == "failure":
+            chance = np.clip(0.5 * (1.0 - labels.units.told(labels.moments(rows)[0])), 0.0, 1.0)
+        else:
+            states = [trial.state for trial in self.history.trials if trial.state not in ("running", "abandoned")]
+            chance = np.full(len(rows), sum(state in FAILING for state in states) / max(len(states), 1))
+        return float(chance[0]) if single else chance
+
     def _check_single(self) -> None:
         if self.history.objectives > 1:
             names = ", ".join(repr(found.outcome.name) for found in self.objectives)
@@ -225,72 +229,9 @@ class Belief:
 
 def outcome_belief(history: History, outcome: int, model: Model, slot: Slot, rng: Rng) -> OutcomeBelief:
     """The model fitted to one outcome of the log, with random numbers of its own: adding one changes no other."""
+    if history.outcomes[outcome].role == "failure":
+        return OutcomeBelief(history.outcomes[outcome], *classifier(history.observed(outcome)))
     units, data = history.modelled(outcome, warped=model.warped)
     if outcome:
         rng = rng.spawn(outcome)[-1]
     return OutcomeBelief(history.outcomes[outcome], units, fit_theta(history, data, model, slot, rng, outcome))
-
-
-def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, outcome: int = 0) -> Fit:
-    """Estimate theta on `data`, from the last theta this estimator gave and from fresh starts.
-
-    One more observation changes theta less and less, and a fit is O(n³) many times over. So theta is refitted at
-    growing intervals, and in between the last one is kept. All of it follows from the log: whoever asks, gets the same.
-    """
-    estimator = named_estimator(model.estimator)
-    prior = model.prior_for(data.dimension)
-    warm = warm_theta(history, outcome, model.estimator)
-    sample = data
-    if len(data) > LARGE and estimator.climbs and not model.exact:
-        if warm is None:
-            sample = data.subset(rng.choice(len(data), LARGE, replace=False))
-        elif slot.pair % (2 * len(data) // LARGE) != 0:
-            return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
-    # A constraint's theta matters near its boundary alone, and there may be several: fresh starts are rarer.
-    fresh = (len(data) <= SMALL and not outcome) or slot.pair % REFIT_PERIOD == 0
-    starts = None if warm is None else WARM_FRESH_STARTS if fresh else 0
-    fit = estimator(
-        sample,
-        kernel=model.kernel,
-        prior=prior,
-        rng=rng,
-        warm=warm,
-        starts=starts,
-        tolerance=TOLERANCE,
-        block_size=None if model.exact else default_block_size(len(data)),
-        reading=model.reading,
-    )
-    return fit if sample is data else replace(fit, data=data)
-
-
-def warm_theta(history: History, outcome: int, estimator: str) -> Theta | None:
-    """The theta recorded last for this outcome."""
-    if not outcome:
-        return last_theta(history, estimator)
-    if outcome < history.objectives:
-        return last_of_several(history, "objective_theta", outcome - 1, history.objectives - 1, estimator)
-    others = len(history.outcomes) - history.objectives
-    return last_of_several(history, "constraint_theta", outcome - history.objectives, others)
-
-
-def last_theta(history: History, estimator: str) -> Theta | None:
-    """The theta that this estimator recorded last; None where the number of parameters has changed since."""
-    for trial in reversed(history.trials):
-        recorded = trial.tags.get("theta")
-        if recorded is not None and trial.tags.get("estimator") == estimator:
-            if len(recorded) != history.space.domain.dimension + 2:
-                return None
-            return Theta.from_log(np.array(recorded, dtype=np.float64))
-    return None
-
-
-def last_of_several(history: History, tag: str, index: int, count: int, estimator: str | None = None) -> Theta | None:
-    """One of the thetas recorded last under `tag`; None where there were more or fewer of them, or other parameters."""
-    for trial in reversed(history.trials):
-        recorded = trial.tags.get(tag)
-        if recorded is not None and estimator in (None, trial.tags.get("estimator")):
-            shape = {len(theta) for theta in recorded}
-            if len(recorded) != count or shape != {history.space.domain.dimension + 2}:
-                return None
-            return Theta.from_log(np.array(recorded[index], dtype=np.float64))
-    return None

@@ -20,9 +20,15 @@ from uhebo.gp.data import Data
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 
-State = Literal["finished", "failed", "running"]
-Role = Literal["objective", "constraint"]
+State = Literal["finished", "failed", "penalised", "pruned", "abandoned", "running"]
+"""What became of a trial. Those without a value failed, or returned a penalty in place of one, which tells of the
+place; or were pruned, which is to say stopped early; or were abandoned, which tells nothing: skipped, interrupted, or
+held by a worker that died."""
+FAILING = ("failed", "penalised")
+Role = Literal["objective", "constraint", "failure"]
 Tags = Mapping[str, Any]
+HOPELESS = 2
+"""Sizes of the initial design after which it is over although most of its trials failed."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,11 @@ class History:
         return show_no_noise((t.x, (t.y, *t.others)) for t in self.finished if t.x is not None and t.y is not None)
 
     @cached_property
+    def constraints(self) -> int:
+        """Number of constraints; they come after the objectives."""
+        return sum(outcome.role == "constraint" for outcome in self.outcomes)
+
+    @cached_property
     def feasible(self) -> NDArray[np.bool_]:
         """Which finished trials kept all constraints, as told."""
         return np.array([trial.feasible for trial in self.finished], dtype=np.bool_)
@@ -121,12 +132,19 @@ class History:
     def observed(self, outcome: int) -> Data:
         """Points and values of one outcome, standardised: those of trials that ended with such a value.
 
-        Infinite values of constraints are clipped to the range of the finite ones, and stay on their side of 0.
+        Infinite values of constraints are clipped to the range of the finite ones, and stay on their side of 0. The
+        outcome of failing is 1 where a trial did not and -1 where it did.
         """
         if not outcome:
             return self.data
         if outcome < self.objectives:
             return Data.of(self.data.X, [t.others[outcome - 1] for t in self.finished], self.space.domain)
+        if self.outcomes[outcome].role == "failure":
+            told_of = [t for t in self.trials if t.x is not None and t.state not in ("running", "abandoned")]
+            X = np.array([t.x for t in told_of]).reshape(-1, self.space.domain.dimension)
+            labels = np.array([-1.0 if t.state in FAILING else 1.0 for t in told_of])
+            centre = 2.0 * (np.count_nonzero(labels > 0.0) + 1.0) / (len(labels) + 2.0) - 1.0
+            return Data(X, labels - centre, self.space.domain, centre, 1.0)
         ended = [t for t in self.trials if t.state != "running" and t.x is not None and t.constraints]
         told = np.array([t.constraints[outcome - self.objectives] for t in ended], dtype=np.float64)
         known = ~np.isnan(told)
@@ -168,18 +186,22 @@ class History:
     def in_order(self, y: Array) -> Array:
         """Values `y` of the finished trials among those of all that ended, by number; -inf where one failed, or did
         not keep the constraints."""
-        values = dict.fromkeys((t.number for t in self.trials if t.state == "failed"), -np.inf)
+        nothing = (t.number for t in self.trials if t.state in (*FAILING, "pruned"))
+        values = dict.fromkeys(nothing, -np.inf)
         values |= zip((t.number for t in self.finished), np.where(self.feasible, y, -np.inf).tolist(), strict=True)
         return np.array([values[number] for number in sorted(values)])
 
     def pending_before(self, number: int) -> Pending:
         """What has no value yet, for the trial with this number to allow for."""
-        unvalued = [t for t in self.trials if t.state != "finished" and t.x is not None]
+        # Where failures come at random, the place is left for the time being, as with one that is under way.
+        at_random = self.outcomes[-1].role != "failure"
+        states = ("running", "pruned", *(FAILING if at_random else ()))
+        unvalued = [t for t in self.trials if t.state in states and t.x is not None]
         now = len(self.finished)
         undecided = [t.number for t in self.trials if t.state == "running" and t.x is None and t.number < number]
         return Pending(
             points=np.array([t.x for t in unvalued], dtype=np.float64).reshape(-1, self.space.domain.dimension),
-            nothing_learnt=np.array([t.state == "failed" or t.tags.get("n") == now for t in unvalued], dtype=np.bool_),
+            nothing_learnt=np.array([t.state != "running" or t.tags.get("n") == now for t in unvalued], dtype=np.bool_),
             undecided=sum(n in self.slots and not self.slots[n].initial for n in undecided),
         )
 
@@ -188,20 +210,22 @@ class History:
         """Slot of every trial of ours, by number.
 
         A trial belongs to the initial design while fewer than `n_initial` usable trials (finished or running, the
-        user's own included) come before it. After that the trials of ours take iterations 1, 2, 3, … in order of
-        their numbers, which storage hands out once each: two workers cannot get the same half of a pair. What a
-        trial wrote down itself counts more than what would be worked out now (a trial before it may have failed since).
+        user's own included) come before it; but not for ever, where most trials fail. After that the trials of ours
+        take iterations 1, 2, 3, … in order of their numbers, which storage hands out once each: two workers cannot get
+        the same half of a pair. What a trial wrote down itself counts more than what would be worked out now (a trial
+        before it may have failed since).
         """
         slots: dict[int, Slot] = {}
         usable, t, previous = 0, 0, None
-        for trial in self.trials:
+        for before, trial in enumerate(self.trials):
             if trial.ours:
                 recorded = trial.tags.get("t")
-                step = recorded if recorded is not None else (0 if usable < self.n_initial else t + 1)
+                initial = usable < self.n_initial and before < HOPELESS * self.n_initial
+                step = recorded if recorded is not None else (0 if initial else t + 1)
                 slots[trial.number] = Slot(step, trial.number, previous if step and step % 2 == 0 else None)
                 if step:
                     t, previous = max(t, step), trial.number
-            usable += trial.state != "failed"
+            usable += trial.state in ("finished", "penalised", "running")
         return slots
 
     def next_slot(self, number: int) -> Slot:

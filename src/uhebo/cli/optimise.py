@@ -26,7 +26,7 @@ from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sample
 from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
 from uhebo.objective import Objective
-from uhebo.optuna_.trial_log import FAILURE
+from uhebo.optuna_.endings import FAILURE, INTERRUPTED
 from uhebo.storage.places import Place, load, opened, place_of
 
 if TYPE_CHECKING:  # workers need Unix
@@ -115,7 +115,7 @@ def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: A
             advance(None)
             continue
         except BaseException as error:
-            _fail(study, trial, f"interrupted ({type(error).__name__})")
+            _fail(study, trial, f"{INTERRUPTED} ({type(error).__name__})")
             raise
         try:
             study.tell(trial.number, value)

@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.trial_log import FAILURE
+from uhebo.optuna_.endings import FAILURE
 from uhebo.storage.explain import listed, one_line
 
 STATES = {

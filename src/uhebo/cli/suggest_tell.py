@@ -13,7 +13,7 @@ from uhebo.cli.output import only_one, say, write, write_json
 from uhebo.cli.records import best_of, cells, parameter_names, record, short_reason
 from uhebo.cli.settings import ask, asked_for, kept_in, new_study, with_sampler
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.trial_log import FAILURE
+from uhebo.optuna_.endings import FAILURE
 from uhebo.space import SearchSpace
 from uhebo.storage.explain import explain, listed
 from uhebo.storage.places import opened, place_of, study_at

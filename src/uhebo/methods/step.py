@@ -156,7 +156,8 @@ class Step:
 
     @cached_property
     def constraints(self) -> tuple[OutcomeBelief, ...]:
-        """The GPs of the constraints, under the method's own model: fitted once, whatever opinions are asked for."""
+        """The GPs of the constraints, and of failing where trials have: fitted once, under the method's own model,
+        whatever opinions are asked for."""
         others = range(self.history.objectives, len(self.history.outcomes))
         return tuple(outcome_belief(self.history, i, self.model_used, self.slot, self.rng("fit")) for i in others)
 
@@ -173,7 +174,7 @@ class Step:
         """
         found = self.history.feasible
         if self.model_used.noise == "estimated" and found.any():
-            for limit in self.limits:
+            for limit in (found.limit for found in self.constraints if found.outcome.role == "constraint"):
                 means = np.mean([posterior.mean(self.data.X) for posterior in limit.posteriors], axis=0)
                 noise = math.sqrt(np.mean([posterior.theta.s2 for posterior in limit.posteriors]))
                 found = found & (means >= limit.threshold - noise)
@@ -192,13 +193,19 @@ class Step:
         record = fit_record(fit)
         if further:
             record["objective_theta"] = [log_theta(other) for other in further]
-        if self.constraints:
-            record["constraint_theta"] = [log_theta(found.fit) for found in self.constraints]
-        return record
+        thetas = [log_theta(found.fit) for found in self.constraints if found.outcome.role == "constraint"]
+        return {**record, "constraint_theta": thetas} if thetas else record
 
     def no_data(self, **tags: Any) -> Proposal:
-        """A random point where a model point was due and nothing has been observed yet; recorded as a fallback."""
-        return self.random(fallback=Failure.NO_DATA.value, **tags)
+        """A random point where a model point was due and nothing has been observed yet; recorded as a fallback.
+
+        Where all trials have failed so far, the point that is the least likely to.
+        """
+        if not self.limits:
+            return self.random(fallback=Failure.NO_DATA.value, **tags)
+        target = Surface(self.limits[0].posteriors, self.limits[0].scalar, True, weights(self.limits[1:]))
+        point = maximise(target, self.explored_around(), self.rng("maximise"))
+        return Proposal(point, {"role": "model", "fallback": Failure.NO_DATA.value, **tags})
 
     def best_point(self, posteriors: tuple[Posterior, ...], acquisition: str | None = None) -> Array:
         """Maximise the acquisition function (of the settings, or the one named) over the space."""
@@ -279,7 +286,8 @@ class Step:
         """The same with these points as leaders."""
         # Failed trials too: a deterministic objective would fail there again.
         exact = self.settings.deterministic or self.history.noiseless
-        taken = [t.x for t in self.history.trials if t.x is not None] if exact else []
+        tried = [t.x for t in self.history.trials if t.x is not None and t.state != "abandoned"]
+        taken = tried if exact else []
         empty = np.empty((0, self.history.space.domain.dimension))
         return Explored(
             self.history.space, empty if leaders is None else leaders, np.array(taken).reshape(-1, empty.shape[1])

@@ -25,6 +25,12 @@ ConstraintsFunc = Callable[[FrozenTrial], Any]
 """Trial -> values, as Optuna's samplers take it: a sequence of numbers; here also one number, or name -> number."""
 
 
+def checked_function(function: ConstraintsFunc | None) -> ConstraintsFunc | None:
+    if function is not None and not callable(function):
+        raise InvalidInputError(f"constraints_func is {function!r}; expected a function of a trial")
+    return function
+
+
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     """Constraint values of a trial as they are stored, by name; empty where it has none."""
     found: dict[str, float] = {}

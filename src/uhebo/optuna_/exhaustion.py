@@ -10,8 +10,9 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import SpaceExhausted
+from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.gaps import storage_of
-from uhebo.optuna_.trial_log import FAILURE, warn_once
+from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace
 
 if TYPE_CHECKING:

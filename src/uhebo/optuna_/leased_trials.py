@@ -36,9 +36,9 @@ from sqlalchemy import Connection, Table, delete, event, func, insert, select, u
 from sqlalchemy.orm import Session
 
 from uhebo.errors import InvalidInputError, UheboError
+from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.lease import LEASE, QUEUED, Lease, now
-from uhebo.optuna_.trial_log import FAILURE
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
 

@@ -48,7 +48,7 @@ def space_of_log(
     subject_to: Sequence[GivenRule] = (),
 ) -> SearchSpace:
     """All parameters that trials had, each with its latest distribution (ranges may have changed), and the conditions
-    under which trials have them; nothing while no trial has finished, unless it was declared.
+    under which trials have them; nothing while no trial has finished or failed, unless it was declared.
 
     `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
     is; what it lacks, it may not have come to. A parameter that the latest trials lack for no reason that shows (it was
@@ -60,7 +60,9 @@ def space_of_log(
     known = {} if declared is None else declared.distributions
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     latest: dict[str, BaseDistribution] = {}
-    ended = [trial for trial in trials if trial.state in ENDED] if finished else []
+    ended = [trial for trial in trials if trial.state in ENDED]
+    if not any(trial.state in (TrialState.COMPLETE, TrialState.FAIL) for trial in ended):
+        ended = []
     # A finished trial's word on a range counts more than a failed one's.
     for trial in sorted(ended, key=lambda trial: (trial.state == TrialState.COMPLETE, trial.number)):
         latest.update(trial.distributions)

@@ -42,7 +42,7 @@ from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.sampler_settings import leave_settings
 from uhebo.optuna_.several import check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
-from uhebo.optuna_.trial_log import warn_once, write_tags
+from uhebo.optuna_.trial_log import Penalties, warn_once, write_tags
 from uhebo.space import SearchSpace
 from uhebo.space.moves import restricted
 from uhebo.space.rules import GivenRule
@@ -77,9 +77,9 @@ class UHESampler(BaseSampler):
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
         independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
             The initial design stays this sampler's own, because its size and its seed are.
-        constraints_func: as in Optuna's samplers: called with each finished trial, returns the values of its
-            constraints, feasible where none is above 0. A sequence of numbers, one number, or {name: number}. Or call
-            `trial.set_constraint` in the objective (Optuna 5), which needs nothing here.
+        constraints_func: as in Optuna's samplers: called with each finished trial, returns its constraints' values (a
+            number, several, or {name: number}), feasible up to 0. `trial.set_constraint` (Optuna 5) needs no such.
+        penalties: "detect": equal extreme values far from all others (`return 1e6`) are failures; "keep": values.
         reading: of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says what they
             are); default the method's own ("distinct" for the paper's methods).
         guarantee: for "uhe" and "ra": what the paper's theorem needs (`beta="theory"`, `exact`, a known `n_trials`).
@@ -109,6 +109,7 @@ class UHESampler(BaseSampler):
         when_exhausted: WhenExhausted = "stop",
         independent_sampler: BaseSampler | None = None,
         constraints_func: ConstraintsFunc | None = None,
+        penalties: Penalties = "detect",
         reading: Reading | None = None,
         guarantee: bool = False,
         reference_point: Sequence[float] | None = None,
@@ -131,9 +132,8 @@ class UHESampler(BaseSampler):
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise InvalidInputError(f"independent_sampler is {independent_sampler!r}; expected an Optuna sampler")
         self._independent_sampler = independent_sampler
-        if constraints_func is not None and not callable(constraints_func):
-            raise InvalidInputError(f"constraints_func is {constraints_func!r}; expected a function of a trial")
-        self._constraints_func = constraints_func
+        self._constraints_func = constraints.checked_function(constraints_func)
+        self._penalties = choice("penalties", penalties, get_args(Penalties))
         self.subject_to = declared.checked_rules(subject_to)
         """Rules that suggestions keep to."""
         self._declared = declared.space_with_rules(space, self.subject_to)
@@ -237,7 +237,7 @@ class UHESampler(BaseSampler):
         elif infinite:
             warn_once(study, "no finite", "no trial has a finite value yet: suggestions are random until one has")
         n_initial = self.n_initial(space.domain.dimension)
-        history = trial_log.read_history(study, space, n_initial, leave_out=number, trials=trials)
+        history = trial_log.read_history(study, space, n_initial, self._penalties, leave_out=number, trials=trials)
         declared.say_if_outside(study, history)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
@@ -255,7 +255,7 @@ class UHESampler(BaseSampler):
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
-        if len(step.history.outcomes) > step.history.objectives and not self._method.constrained:
+        if step.history.constraints and not self._method.constrained:
             raise InvalidInputError(
                 f"this study has constraints, and the method {self.method!r} does not say that it keeps to them; if it "
                 "proposes by step.model and step.random alone, pass Method(propose, constrained=True)"
@@ -285,7 +285,7 @@ class UHESampler(BaseSampler):
     def arguments(self) -> dict[str, Any]:
         """Arguments that make this sampler again, as JSON can hold them: what is not a name or a number is None."""
         given = {**vars(self.settings), "method": self.method, "kernel": self.settings.kernel.name}
-        given |= {"n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
+        given |= {"penalties": self._penalties, "n_trials": self._n_trials, "n_startup_trials": self._n_startup_trials}
         # By name, also where it is the method's own: the default reading may change.
         given["reading"] = self.settings.applied_to(self._method.model).reading
         given["when_exhausted"] = self.when_exhausted

@@ -11,15 +11,18 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.belief.history import History, Outcome, State, Trial
+from uhebo.belief.failures import with_failures
+from uhebo.belief.history import History, Outcome, Trial
+from uhebo.belief.penalties import penalties
 from uhebo.optuna_.constraints import agreed_names, constraints_of
+from uhebo.optuna_.endings import abandoned, state_of
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.space import SearchSpace
 
@@ -27,8 +30,6 @@ logger = logging.getLogger("uhebo")
 
 ATTRIBUTE = "uhebo:step"
 """The system attribute each trial of ours carries; `uhebo.optuna_.sampler` says what is in it."""
-FAILURE = "uhebo:failure"
-"""User attribute of a failed trial: why."""
 ATTRIBUTE_LIMIT = 2000
 """Characters; SQL storages take about this many in one system attribute."""
 MOST_ITERATIONS = 10**9
@@ -42,6 +43,7 @@ LONGEST_WORD = 100
 """Characters of a name."""
 NEEDS = {"arm": "p", "g": "deviation", "predicted": "candidate"}
 """Tags that mean nothing without another: tag -> the other."""
+Penalties = Literal["detect", "keep"]
 Check = Callable[[Any], bool]
 _said: WeakKeyDictionary[BaseStorage, set[tuple[int, str]]] = WeakKeyDictionary()
 """What has been warned of: studies by their ids, and topics."""
@@ -51,6 +53,7 @@ def read_history(
     study: Study,
     space: SearchSpace,
     n_initial: int,
+    penalty: Penalties = "detect",
     *,
     leave_out: int | None = None,
     trials: Sequence[FrozenTrial] | None = None,
@@ -60,9 +63,10 @@ def read_history(
     A trial with a value outside the space (its range was changed since) keeps its place in the schedule and is no
     data; one that ended without a parameter that its branch has is data. Points that the user enqueued or added are
     data and nothing else. Tags that are not what their name says (a study is open to others) are dropped, and that is
-    said once.
+    said once. Values that are penalties (`uhebo.belief.penalties`) are failures, unless they are to be kept.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
+    given_up = abandoned(study, trials)
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
     ended = [trial.state == TrialState.COMPLETE for trial in trials]
     encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)
@@ -70,13 +74,17 @@ def read_history(
     signs = [1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions]
     oriented = [oriented_values(sign, trials, objective) for objective, sign in enumerate(signs)]
     names = agreed_names(trials)
+    # With several objectives a front has no worst value.
+    punished = _penalties(study, signs[0], oriented[0]) if penalty == "detect" and len(signs) == 1 else set()
     read, damaged, lacking = [], [], []
     for trial, use, value, *others in zip(trials, inside.tolist(), *oriented, strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
         damaged += [(trial.number, bad)] if bad else []
         running = trial.state == TrialState.RUNNING
-        state: State = "running" if running else "failed" if None in (value, *others) else "finished"
+        state = state_of(trial, None if None in others else value, given_up)
+        if value in punished:
+            state, value = "penalised", None
         ours = not fixed and (bool(tags) or running)
         told = constraints_of(trial) if names else {}
         lacking += [trial.number] if names and not told and state == "finished" else []
@@ -84,11 +92,11 @@ def read_history(
         further = () if None in others else tuple(others)
         read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours, values, further))
     if damaged:
-        number, names = damaged[0]
+        number, wrong = damaged[0]
         warn_once(
             study,
             "damaged tags",
-            f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(names)}), "
+            f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(wrong)}), "
             f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
         )
     if lacking:
@@ -101,7 +109,21 @@ def read_history(
     named = ["value"] if len(signs) == 1 else [f"value {i}" for i in range(len(signs))]
     objectives = [Outcome(name, sign=sign) for name, sign in zip(named, signs, strict=True)]
     outcomes = (*objectives, *(Outcome(name, "constraint", -1.0) for name in names))
-    return History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
+    history = History(space, tuple(sorted(read, key=lambda trial: trial.number)), n_initial, outcomes)
+    return with_failures(history)
+
+
+def _penalties(study: Study, sign: float, oriented: Sequence[float | None]) -> set[float]:
+    values = [value for value in oriented if value is not None]
+    found = penalties(values)
+    for value in found:
+        warn_once(
+            study,
+            f"penalty {value}",
+            f"the value {sign * value:g} came back {values.count(value)} times, far from all others: it is taken as a "
+            "penalty, and its trials as failed; UHESampler(penalties='keep') takes it as a value like any other",
+        )
+    return found
 
 
 def warn_once(study: Study, topic: str, message: str) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
-from optuna.trial import TrialState
 
 from uhebo.errors import CannotEvaluate, SpaceExhausted, UheboError
 from uhebo.objective import Objective
+from uhebo.optuna_.endings import INTERRUPTED
 from uhebo.optuna_.gaps import SILENT, running_trial, suggest_active
 from uhebo.optuna_.lease import Lease, now
 from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
@@ -253,7 +253,7 @@ class Shift:
         mine = self.watch.mine
         with suppress(Exception):
             if mine is not None:
-                self.trials.storage.set_trial_state_values(mine[0], TrialState.FAIL)
+                self.trials.fail(mine[0], INTERRUPTED)
 
     def _count(self, *, failed: bool) -> None:
         self._recent.append(failed)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from uhebo.optuna_.endings import INTERRUPTED
+
 DEADLINE_S = 4.0
 """Seconds after a signal within which the process ends by itself, or is ended."""
 LAST_WORDS_S = 0.5
@@ -20,7 +22,7 @@ class Stopped(BaseException):
     """A signal asked this worker to stop. Not an `Exception`: no objective swallows it by accident."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"interrupted by signal {number}")
+        super().__init__(f"{INTERRUPTED} by signal {number}")
 
 
 class Stop:

@@ -5,6 +5,7 @@ import math
 import threading
 from collections.abc import Callable
 
+from uhebo.optuna_.endings import DIED
 from uhebo.optuna_.lease import Lease
 from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.storage.retry import is_transient
@@ -91,7 +92,7 @@ class Watch(threading.Thread):
     def _reap(self, stale: Held) -> None:
         lease = stale.lease
         if lease.attempt > self._options.retries:
-            reason = f"{lease.attempt} workers died with this trial"
+            reason = f"{lease.attempt} {DIED}"
             # Not if another worker was first, or its result has come after all.
             if self._trials.fail(stale.trial_id, reason):
                 self._report("given up", stale)

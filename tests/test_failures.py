@@ -1,0 +1,293 @@
+"""Failures are a region, a skip is not, and a penalty is a failure of a kind."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import TrialState, create_trial
+
+import uhebo
+from uhebo import METHODS, Float, UHESampler
+from uhebo.acquire.functions import log_success
+from uhebo.acquire.limits import success, weights
+from uhebo.belief.failures import FAILURE as FAILING_OUTCOME
+from uhebo.belief.failures import classifier, is_region
+from uhebo.belief.history import History, Outcome, Trial
+from uhebo.belief.penalties import penalties
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.believe import believe, model_of
+from uhebo.optuna_.endings import DIED, FAILURE, SKIPPED
+from uhebo.optuna_.trial_log import ATTRIBUTE
+from uhebo.space import SearchSpace
+
+SPACE: dict[str, BaseDistribution] = {"x": Float(0, 1), "y": Float(0, 1)}
+Function = Callable[[float, float], float]
+
+
+def edge(x: float, y: float) -> float:
+    """Fails beyond x = 0.7, where it would be the lowest; 0 at the best point, (0.7, 0.4)."""
+    if x > 0.7:
+        raise ValueError("out of range")
+    return (x - 0.9) ** 2 + (y - 0.4) ** 2 - 0.04
+
+
+def flaky(x: float, y: float) -> float:
+    """Fails at 30 % of all points, wherever they are."""
+    if (7919 * x + 104729 * y) % 1 < 0.3:
+        raise ValueError("once more")
+    return (x - 0.4) ** 2 + (y - 0.6) ** 2
+
+
+def bowl(penalty: float | None) -> Function:
+    def value(x: float, y: float) -> float:
+        if x <= 0.8:
+            return (x - 0.3) ** 2 + (y - 0.6) ** 2
+        if penalty is None:
+            raise ValueError
+        return penalty
+
+    return value
+
+
+def searched(fn: Function, trials: int, seed: int = 0, **options: Any) -> Study:
+    study = optuna.create_study(sampler=UHESampler(seed=seed, n_trials=trials, **options))
+    go_on(study, fn, trials)
+    return study
+
+
+def go_on(study: Study, fn: Function, trials: int) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return fn(trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1))
+
+    study.optimize(objective, n_trials=trials, catch=ValueError)
+
+
+def failed_of(study: Study, role: str = "model") -> list[bool]:
+    return [t.state == TrialState.FAIL for t in study.trials if t.system_attrs[ATTRIBUTE]["role"] == role]
+
+
+# Regions
+
+
+def test_a_region_that_fails_is_left_and_its_edge_is_found() -> None:
+    """Without a model of it 9 to 12 of 15 failed, and the edge was found to 1e-2."""
+    found = [searched(edge, 40, seed) for seed in range(3)]
+    assert max(sum(failed_of(study)[:15]) for study in found) <= 4
+    assert statistics.median(study.best_value for study in found) < 1e-3
+    belief = believe(found[0])
+    assert belief.failure({"x": 0.95, "y": 0.4}) > 0.6 > 0.2 > belief.failure({"x": 0.4, "y": 0.4})
+
+
+def test_failures_at_random_do_not_stop_the_search() -> None:
+    study = searched(flaky, 40)
+    assert study.best_value < 1e-6
+    belief = believe(study)
+    assert len(belief.outcomes) == 1  # no region
+    assert belief.failure({"x": 0.1, "y": 0.1}) == pytest.approx(np.mean([t.value is None for t in study.trials]))
+
+
+def test_where_all_have_failed_the_search_goes_elsewhere() -> None:
+    study = searched(lambda _, y: edge(0.9, y), 18)
+    points = np.array([list(trial.params.values()) for trial in study.trials])
+    apart = [np.linalg.norm(points[:number] - points[number], axis=1).min() for number in range(12, 18)]
+    assert {t.system_attrs[ATTRIBUTE]["role"] for t in study.trials[12:]} == {"model"}
+    assert np.mean(apart) > 0.2  # random points are nearer to one of so many
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("short_chains")
+def test_every_method_leaves_a_region_that_fails(method: str) -> None:
+    study = searched(edge, 22, 1, method=method)
+    failed = failed_of(study)
+    assert sum(failed) <= max(1, len(failed) / 2)
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "pi", "thompson"])
+def test_every_acquisition_leaves_a_region_that_fails(acquisition: str) -> None:
+    failed = failed_of(searched(edge, 22, 1, acquisition=acquisition))
+    assert sum(failed) <= len(failed) / 2
+
+
+def test_failures_and_constraints_together() -> None:
+    study = optuna.create_study(sampler=UHESampler(seed=0, constraints_func=lambda t: 0.5 - t.params["y"]))
+    go_on(study, edge, 36)
+    best = uhebo.Result(study)
+    assert best.best_value == pytest.approx(0.01, abs=2e-2)
+    assert best.best_params["y"] >= 0.5
+    assert [found.outcome.role for found in believe(study).outcomes] == ["objective", "constraint", "failure"]
+
+
+def test_resumed_it_goes_on_alike(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    for trials in (10, 4):
+        study = optuna.create_study(
+            storage=storage, study_name="s", load_if_exists=True, sampler=UHESampler(seed=0, n_trials=14)
+        )
+        go_on(study, edge, trials)
+    assert any(failed_of(study))
+    assert [t.params for t in study.trials] == [t.params for t in searched(edge, 14).trials]
+
+
+# The classifier
+
+
+def labelled(points: Any, failed: Any) -> History:
+    space = SearchSpace.of(SPACE)
+    trials = [
+        Trial(i, np.array(x), None if bad else 0.0, "failed" if bad else "finished")
+        for i, (x, bad) in enumerate(zip(points, failed, strict=True))
+    ]
+    return History(space, tuple(trials), 0, (Outcome(), FAILING_OUTCOME))
+
+
+def test_between_a_success_and_a_failure_the_chance_is_linear() -> None:
+    labels = labelled([[0.5, 0.5], [0.52, 0.5]], [False, True]).observed(1)
+    _, fit = classifier(labels)
+    shares = np.linspace(0, 1, 5)
+    rows = np.stack([0.5 + 0.02 * shares, np.full(5, 0.5)], axis=1)
+    chance = 0.5 * (1 + labels.location + fit.posterior.mean(rows))
+    np.testing.assert_allclose(np.diff(chance), np.diff(chance).mean(), rtol=1e-2)
+    assert chance[0] > 0.5 > chance[-1]
+    assert chance.mean() == pytest.approx(0.5)
+
+
+def test_labels_that_follow_the_place_are_a_region_and_others_are_not() -> None:
+    rng = np.random.default_rng(1)
+    points = rng.random((40, 2))
+    assert is_region(labelled(points, points[:, 0] > 0.7).observed(1))
+    assert not is_region(labelled(points, rng.random(40) < 0.3).observed(1))
+    assert is_region(labelled(points[:4], [True] * 4).observed(1))
+
+
+def test_the_gradient_of_the_chance() -> None:
+    points = np.random.default_rng(1).random((15, 2))
+    _, fit = classifier(labelled(points, points.sum(axis=1) > 1.1).observed(1))
+    target = weights((success(fit.posterior),))[0]
+    X = np.random.default_rng(2).random((40, 2))
+    value, gradient = target.with_gradient(X)
+    np.testing.assert_allclose(value, target(X))
+    for column in range(2):
+        step = 1e-6 * np.eye(2)[column]
+        difference = (target(X + step) - target(X - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, column], difference, rtol=1e-3, atol=1e-3)
+
+
+def test_less_than_a_fair_chance_is_next_to_out_of_the_question() -> None:
+    values = log_success(0.0, 0.8)(np.array([1.0, 0.6, 0.58, -1.0]), np.ones(4))[0]
+    assert values[0] == 0.0
+    assert (np.diff(values) < 0).all()
+    assert values[1] > -1.0
+    assert values[3] < -500.0
+
+
+# What is no failure
+
+
+def reading(study: Study) -> tuple[list[str], int]:
+    """States, and how many points the next suggestion keeps away from."""
+    step = model_of(study).step
+    return [trial.state for trial in step.history.trials], len(step.limits) + len(step.pending.points)
+
+
+@pytest.mark.parametrize(
+    "attrs", [{SKIPPED: True}, {FAILURE: "interrupted by signal 15"}, {FAILURE: f"3 {DIED}"}], ids=str
+)
+def test_a_trial_that_was_given_up_repels_nothing(attrs: dict[str, Any]) -> None:
+    study = searched(lambda x, y: x + y, 8)
+    bad = create_trial(state=TrialState.FAIL, params={"x": 0.1, "y": 0.1}, distributions=SPACE, user_attrs=attrs)
+    study.add_trial(bad)
+    assert reading(study) == (["finished"] * 8 + ["abandoned"], 0)
+    study.add_trial(create_trial(state=TrialState.FAIL, params={"x": 0.2, "y": 0.1}, distributions=SPACE))
+    assert reading(study)[1] == 1
+
+
+def test_a_trial_that_is_tried_again_was_lost_with_its_worker() -> None:
+    study = searched(lambda x, y: x + y, 8)
+    lost = create_trial(state=TrialState.FAIL, params={"x": 0.1, "y": 0.1}, distributions=SPACE)
+    study.add_trial(lost)
+    again = create_trial(state=TrialState.WAITING, system_attrs={"failed_trial": 8, "retry_history": [8]})
+    study.add_trial(again)  # as Optuna's callback for stale trials does
+    assert reading(study) == (["finished"] * 8 + ["abandoned"], 0)
+
+
+def test_skip() -> None:
+    study = searched(lambda x, y: x + y, 8)
+    under_way, told = study.ask(SPACE), study.ask(SPACE)
+    study.enqueue_trial({"x": 0.5, "y": 0.5})
+    study.tell(told, state=TrialState.FAIL)
+    assert reading(study)[0][8:] == ["running", "failed"]
+    for number in (under_way.number, told.number, 10):
+        uhebo.skip(study, number, "the bottle was empty")
+    uhebo.skip(study, told.number)
+    assert reading(study) == (["finished"] * 8 + ["abandoned"] * 3, 0)
+    assert study.trials[8].user_attrs[SKIPPED] == "the bottle was empty"
+    with pytest.raises(InvalidInputError, match="trial 3 is complete, with a value"):
+        uhebo.skip(study, 3)
+    with pytest.raises(InvalidInputError, match="there is no trial 99"):
+        uhebo.skip(study, 99)
+
+
+def test_ctrl_c_repels_nothing() -> None:
+    calls = []
+
+    def fn(x: float, y: float) -> float:
+        calls.append(x)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return x + y
+
+    result = uhebo.minimize(fn, SPACE, 12, seed=0, progress=False)
+    assert result.interrupted
+    assert reading(result.study) == (["finished"] * 8 + ["abandoned"], 0)
+
+
+# Penalties
+
+
+@pytest.mark.parametrize("penalty", [1e3, 1e12])
+def test_penalties_are_as_good_as_failures(penalty: float, caplog: pytest.LogCaptureFixture) -> None:
+    """As data: 2e-3 and more."""
+    with caplog.at_level(logging.WARNING, "uhebo"):
+        found = [searched(bowl(penalty), 40, seed) for seed in range(3)]
+    assert statistics.median(study.best_value for study in found) < 1e-8
+    said = [record.message for record in caplog.records]
+    assert len(said) == 3
+    assert all(f"the value {penalty:g} came back 2 times" in message for message in said)
+    belief = believe(found[0])
+    assert belief.left_out == {"penalty": sum(t.value == penalty for t in found[0].trials)}
+
+
+def test_penalties_can_be_kept() -> None:
+    study = searched(bowl(1e6), 24, penalties="keep")
+    assert sum(t.value == 1e6 for t in study.trials) > 1
+    assert believe(study).left_out == {}
+    assert len(believe(study).objective.data) == 24
+    with pytest.raises(InvalidInputError, match="unknown penalties 'no'"):
+        UHESampler(penalties="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.1, 0.2, 0.4, -1e6, -1e6], {-1e6}),
+        ([0.1, 0.2, 0.4, -1e6], set()),  # an outlier
+        ([0.1, 0.2, 0.4, -1e6, -2e6], set()),  # two outliers
+        ([0.1, 0.2, 0.4, -1e3, -1e3, -1e9, -1e9], {-1e3, -1e9}),
+        ([0.9, 0.8, 0.6, 0.0, 0.0, 0.0], set()),  # an accuracy where nothing was learnt
+        ([0.1, 0.1, 0.1, -1e6, -1e6], set()),  # nothing to be far from
+        ([-1e6, -1e6], set()),
+        ([], set()),
+        ([1e6, 1e6, 0.1, 0.2, 0.3], set()),  # the best ones
+    ],
+)
+def test_what_is_a_penalty(values: list[float], expected: set[float]) -> None:
+    assert penalties(values) == expected
