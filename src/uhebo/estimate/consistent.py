@@ -91,14 +91,15 @@ def observed(data: Data, count: int, rng: Rng) -> Pairs:
 
 def distinct(data: Data, count: int, rng: Rng) -> Pairs:
     """The observed points nearest to some of `count` uniform draws."""
-    return observed(data, count, rng)._replace(copies=None)
+    found = observed(data, count, rng)
+    return Pairs(found.X, found.y)
 
 
 def standardised(pairs: Pairs) -> Pairs:
     """The same with labels of mean 0 and deviation 1, copies counted; labels without spread stay as they are."""
     mean = np.average(pairs.y, weights=pairs.copies)
     deviation = float(np.sqrt(np.average((pairs.y - mean) ** 2, weights=pairs.copies)))
-    return pairs if deviation <= ROUNDING else pairs._replace(y=(pairs.y - mean) / deviation)
+    return pairs if deviation <= ROUNDING else Pairs(pairs.X, (pairs.y - mean) / deviation, pairs.copies)
 
 
 READINGS: dict[Reading, Callable[[Data, int, Rng], Pairs]] = {
