@@ -12,6 +12,7 @@ from optuna.study import Study
 from uhebo import checks
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
+from uhebo.diagnosis.feasibility import Feasibility, measure_feasibility
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
 from uhebo.diagnosis.opinions import Hyperparameters, Noise, compare_estimators, measure_noise
@@ -50,6 +51,8 @@ class Diagnosis:
     layout: Layout | None = None
     regions: Regions | None = None
     prospects: Prospects | None = None
+    feasibility: Feasibility | None = None
+    """None in a study without constraints."""
     belief: Belief | None = field(default=None, repr=False)
     """The fitted model that was judged: the one behind the suggestions."""
 
@@ -128,6 +131,7 @@ def _gather(belief: Belief, trials: Trials, search: Search, seed: int, epsilon: 
         regions=split_in_two(belief, _rng(seed, 4)),
         prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
         importance=rank_parameters(belief, _rng(seed, 6)),
+        feasibility=measure_feasibility(belief),
     )
 
 

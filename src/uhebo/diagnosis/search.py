@@ -60,6 +60,7 @@ class Search:
     boundary: tuple[tuple[str, Side, int], ...]
     """Parameter, bound, and how many points lie there; most first."""
     best_at_bound: tuple[tuple[str, Side], ...]
+    """Of the best trial; under constraints, of the best feasible one."""
     jittered: int
     """Fits that needed a numerical correction on the diagonal of the covariance matrix."""
     fallbacks: dict[str, int] = field(default_factory=dict)
@@ -94,7 +95,8 @@ def review_search(study: Study, history: History) -> Search:
     models = [trial for trial in (tagged or finished) if not tagged or trial.tags["role"] == "model"]
     rows = [trial.x for trial in models if trial.x is not None]
     sides = _at_bounds(history.space, rows)
-    best = max(finished, key=lambda trial: trial.y if trial.y is not None else -np.inf, default=None)
+    feasible = [trial for trial in finished if trial.feasible]
+    best = max(feasible, key=lambda trial: trial.y if trial.y is not None else -np.inf, default=None)
     best_rows = [best.x] if best is not None and best.x is not None else []
     everywhere = Counter(pair for pairs in sides for pair in pairs)
     return Search(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
@@ -36,6 +37,7 @@ def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
     d = diagnosis
     found = (
         _trials(d),
+        _constraints(d.feasibility) if d.feasibility else None,
         _calibration(d.calibration) if d.calibration else None,
         _hyperparameters(d.hyperparameters) if d.hyperparameters else None,
         _importance(d.importance) if d.importance else None,
@@ -69,6 +71,21 @@ def _trials(diagnosis: Diagnosis) -> Section:
         ("usable (a value, inside the current ranges)", str(trials.usable)),
     ) + ((("infinite, taken as the worst or best finite value", str(trials.infinite)),) if trials.infinite else ())
     return Section("Trials", sentence, ("what", "number"), rows)
+
+
+def _constraints(found: Feasibility) -> Section:
+    sentence = (
+        f"{count(found.feasible, 'trial')} of {found.trials} {'keeps' if found.feasible == 1 else 'keep'} all "
+        "constraints (each at most 0). Right: trials of which all the others predict whether they keep the constraint; "
+        "explained: share of the differences between its values."
+    )
+    if found.nearest is not None:
+        sentence += f" The nearest to feasible is trial {found.nearest}."
+    rows = tuple(
+        (item.name, f"{item.kept} of {item.told}", f"{item.right} of {item.told}", percent(max(item.r2, 0.0)))
+        for item in found.constraints
+    )
+    return Section("Constraints", sentence, ("constraint", "kept by", "right", "explained"), rows)
 
 
 def _calibration(calibration: Calibration) -> Section:
@@ -217,6 +234,10 @@ def _arms(search: Search) -> Section:
 
 
 def _prospects(prospects: Prospects) -> Section:
+    if prospects.best_value is None:
+        chance = "not known" if prospects.chance is None else chance_in_words(prospects.chance)
+        rows = [(f"chance of a feasible one in {prospects.trials} more trials", chance)]
+        return Section("Is it worth going on?", "No trial is feasible yet.", ("what", "value"), tuple(rows))
     sentence = f"The best trial is {prospects.best_number}; trials finished since: {prospects.since_improvement}."
     rows = [
         ("best value", f"{prospects.best_value:.6g}"),

@@ -8,6 +8,7 @@ import numpy as np
 from uhebo.belief import Belief
 from uhebo.diagnosis import words
 from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
@@ -42,15 +43,18 @@ class Evidence:
     regions: Regions | None
     search: Search
     prospects: Prospects
+    feasibility: Feasibility | None = None
 
 
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
     rules: tuple[Callable[[Evidence], Finding | None], ...]
-    rules = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak, _no_model_steps)
+    of_the_values = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
+    rules = (_nothing_feasible, *of_the_values, _blind, _no_model_steps)
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
         *words.say_infinite(evidence.trials),
+        *words.say_feasibility(evidence.feasibility),
         *words.say_skill(evidence.calibration),
         *words.say_belief(evidence.hyperparameters, evidence.importance),
         *words.say_noise(evidence.noise),
@@ -58,6 +62,45 @@ def judge(evidence: Evidence) -> Finding:
         *words.say_outlook(evidence.prospects, finding.verdict == "trust"),
     ]
     return replace(finding, reasons=(*finding.reasons, *extra))
+
+
+def _nothing_feasible(evidence: Evidence) -> Finding | None:
+    found = evidence.feasibility
+    if found is None or found.feasible:
+        return None
+    above = ", ".join(f"{name} = {value:.4g}" for name, value in found.missed)
+    hardest = min(found.constraints, key=lambda item: item.kept)
+    kept = ", ".join(f"{item.name} by {item.kept} of {item.told}" for item in found.constraints)
+    return doubtful(
+        "nothing-feasible",
+        bool(found.poor),
+        f": none of {count(found.trials, 'trial')} keeps the constraints, so there is no best one yet.",
+        (
+            "No trial has a value for every constraint."
+            if found.nearest is None
+            else f"The nearest is trial {found.nearest} ({above}; at most 0 is feasible).",
+            f"Constraints are kept as follows: {kept}.",
+        ),
+        f"Run {evidence.prospects.trials} more trials, which go where feasibility is likeliest; if none is feasible "
+        f"then, relax {hardest.name} or change the ranges.",
+    )
+
+
+def _blind(evidence: Evidence) -> Finding | None:
+    poor = evidence.feasibility.poor if evidence.feasibility is not None else ()
+    if not poor:
+        return None
+    worst = max(poor, key=lambda item: item.told - item.right)
+    return doubtful(
+        "constraints",
+        False,
+        f": {SURROGATE} predicts the values, but not which trials keep the constraint {worst.name}.",
+        (
+            f"Of {count(worst.told, 'trial')}, {worst.kept} keep it; predicted from the others, "
+            f"{worst.told - worst.right} come out on the wrong side, as many as without a model.",
+        ),
+        f"Run {evidence.prospects.trials} more trials, and repeat the best point before you rely on it.",
+    )
 
 
 def _outlier(evidence: Evidence) -> Finding | None:

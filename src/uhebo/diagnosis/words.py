@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
@@ -28,6 +29,8 @@ Kind = Literal[
     "no-parameters",
     "outlier",
     "weak",
+    "nothing-feasible",
+    "constraints",
 ]
 
 SURROGATE = "the surrogate (the model fitted to your trials)"
@@ -191,8 +194,28 @@ def say_search(search: Search) -> list[str]:
     return lines
 
 
+def say_feasibility(found: Feasibility | None) -> list[str]:
+    """How many trials keep the constraints, and whether it is known where they are kept."""
+    if found is None:
+        return []
+    which = f"the constraint {found.constraints[0].name}" if len(found.constraints) == 1 else "all constraints"
+    right = ", ".join(f"{item.right} of {item.told} for {item.name}" for item in found.constraints)
+    best = (
+        f"{count(found.feasible, 'trial')} of {found.trials} "
+        f"{'is' if found.feasible == 1 else 'are'} feasible: what is called best keeps {which}."
+    )
+    return [best] * bool(found.feasible) + [
+        f"Predicting each trial from all the others, the side of the constraint is right in {right}.",
+    ]
+
+
 def say_outlook(prospects: Prospects, trusted: bool) -> list[str]:
     """How old the best value is, and what more trials may bring."""
+    if prospects.best_value is None:
+        if prospects.chance is None:
+            return []
+        chance = chance_in_words(prospects.chance)
+        return [f"By the models' own account, the chance that one of {prospects.trials} more is feasible is {chance}."]
     since = f"The best value so far, {prospects.best_value:.4g}, came with trial {prospects.best_number}; "
     later = prospects.since_improvement
     since += f"{count(later, 'trial')} since then did not improve on it." if later else "it is the latest one."

@@ -18,6 +18,7 @@ from optuna.study import Study
 
 from uhebo._version import __version__
 from uhebo.diagnosis import Diagnosis, Section, diagnose
+from uhebo.optuna_.constraints import constraints_of
 from uhebo.report import theme
 from uhebo.report.plots import pictures
 from uhebo.report.text import in_csv, in_figure, optional, rendered, safe_file_name, write_atomically
@@ -138,19 +139,25 @@ def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
     trials = sorted(view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
     parameters = list(dict.fromkeys(name for trial in trials for name in trial.params))
     attributes = list(dict.fromkeys(name for trial in trials for name in trial.user_attrs))
+    limits = list(dict.fromkeys(name for trial in trials for name in constraints_of(trial)))
     rows = []
     for trial in trials:
         told = [trial.number, trial.state.name.lower(), trial.values[0] if trial.values else ""]
+        if limits:
+            found = constraints_of(trial)
+            verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"
+            told += [verdict if found else "", *(found.get(name, "") for name in limits)]
         told += [trial.params.get(name, "") for name in parameters]
         rows.append([*told, role_of(trial), *(trial.user_attrs.get(name, "") for name in attributes)])
-    return ["trial", "state", view.target, *parameters, "proposed by", *attributes], rows
+    constrained = ["feasible", *(f"constraint {name}" for name in limits)] if limits else []
+    return ["trial", "state", view.target, *constrained, *parameters, "proposed by", *attributes], rows
 
 
 def _best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
     """All rows, or where they are too many, those of the best trials."""
     if len(rows) <= MOST_ROWS:
         return rows
-    order = np.argsort(-view.values if view.maximise else view.values, kind="stable")[:MOST_ROWS]
+    order = np.lexsort((-view.values if view.maximise else view.values, ~view.feasible))[:MOST_ROWS]
     by_number = {row[0]: row for row in rows}
     return [by_number[view.finished[i].number] for i in order]
 

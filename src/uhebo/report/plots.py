@@ -56,9 +56,9 @@ def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | 
     """`figures`, without titles in them and with a sentence for each."""
     view = StudyView.of(study, diagnosis)
     theme.go()
-    if view.best is None:
+    if not view.finished:
         return []
-    made = [*convergence(view), *([] if optimum is None else regret(view, optimum))]
+    made = [*convergence(view), *([] if optimum is None or view.best is None else regret(view, optimum))]
     for draw in (importance, slices, contour, calibration, lengthscales, arm_weights, parallel_coordinates):
         made.extend(draw(view))
     return made
@@ -66,16 +66,21 @@ def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | 
 
 def convergence(view: StudyView) -> Iterator[Picture]:
     """Every value by who proposed it, and the best so far."""
-    assert view.best is not None
     trials = thinned(view.finished)
     numbers, values = [t.number for t in trials], [t.value for t in trials]
-    traces = role_marks(trials, numbers, values, "trial %{x}<br>%{y:.6g}")
-    traces.append(theme.line(*_steps(view), "best so far", theme.GOOD, "best %{y:.6g}", shape="hv"))
+    traces = role_marks(trials, numbers, values, "trial %{x}<br>%{y:.6g}", infeasible=view.infeasible)
     word, goes = ("largest", "rises") if view.maximise else ("smallest", "falls")
-    sentence = (
-        f"Values of {len(view.finished)} finished trials in the order they were started; the {word} so far {goes} in "
-        f"steps and is {shown(view.best.value)} since trial {view.best.number}."
-    )
+    sentence = f"Values of {len(view.finished)} finished trials in the order they were started; "
+    if view.best is None:
+        sentence += "none of them is feasible yet."
+    else:
+        traces.append(theme.line(*_steps(view), "best so far", theme.GOOD, "best %{y:.6g}", shape="hv"))
+        which = f"{word} feasible one" if view.constraints else word
+        sentence += (
+            f"the {which} so far {goes} in steps and is {shown(view.best.value)} since trial {view.best.number}."
+        )
+    if view.infeasible:
+        sentence += f" Triangles are the {len(view.infeasible)} that do not keep the constraints."
     figure = theme.figure(traces, xaxis=_trial_axis(view), yaxis_title=in_figure(view.target))
     yield Picture("convergence", "Convergence", sentence, _robust_range(figure, view))
 
@@ -103,10 +108,12 @@ def _robust_range(figure: Figure, view: StudyView) -> Figure:
 
 
 def _steps(view: StudyView) -> tuple[list[int], list[float]]:
-    """Best so far at every improvement and at the end."""
-    best = (np.maximum if view.maximise else np.minimum).accumulate(view.values)
+    """Best feasible so far, from the first feasible trial on: at every improvement and at the end."""
+    first = int(view.feasible.argmax())
+    values = np.where(view.feasible, view.values, -np.inf if view.maximise else np.inf)[first:]
+    best = (np.maximum if view.maximise else np.minimum).accumulate(values)
     kept = [0, *(np.flatnonzero(best[1:] != best[:-1]) + 1).tolist(), len(best) - 1]
-    return [view.finished[i].number for i in kept], best[kept].tolist()
+    return [view.finished[first + i].number for i in kept], best[kept].tolist()
 
 
 def regret(view: StudyView, optimum: float) -> Iterator[Picture]:
@@ -138,7 +145,8 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
         columns.append(np.array([axis.unit(next(positions)) if has else np.nan for has in there]))
         ticks.append([(axis.unit(place), text) for place, text in zip(*axis.ticks(12, 12), strict=True)])
     table = np.round(np.column_stack(columns), 4)
-    rank = (values if view.maximise else -values).argsort(kind="stable").argsort()
+    feasible = np.array([t.number not in view.infeasible for t in trials])
+    rank = np.lexsort((values if view.maximise else -values, feasible)).argsort()
     traces = []
     colours = [[0, theme.WORST_LINE], [1, theme.BEST_LINE]]
     blended = optional("plotly.colors", "plot").sample_colorscale

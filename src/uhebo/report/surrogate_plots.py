@@ -30,6 +30,8 @@ BAND = (0.025, 0.5, 0.975)
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 FEWEST = 3
 """Values from which on there is something to draw."""
+EVEN = 0.5
+"""Chance to keep the constraints below which a place is shown as likely infeasible."""
 PERFECT: dict[str, Any] = {"width": 1.5, "dash": "dash"}
 
 
@@ -80,10 +82,12 @@ def slices(view: StudyView) -> Iterator[Picture]:
         decoded = [view.space.decode(row) for row in rows]
         low, middle, high = belief.quantiles(decoded, BAND)
         x = axis.positions([point[name] for point in decoded])
-        place, hover = axis.positions([best.params[name]]), f"best: trial {best.number}<br>%{{y:.6g}}"
-        star = theme.marks(place, [best.value], "best trial", theme.BEST, hover)
+        called = view.star(best)
+        place, hover = axis.positions([best.params[name]]), f"{called}: trial {best.number}<br>%{{y:.6g}}"
+        star = theme.marks(place, [best.value], f"{called} trial", theme.BEST, hover)
+        curve = [*_curve(axis, x, low, middle, high), *_doubtful(axis, x, middle, belief.feasibility(decoded))]
         figure = theme.figure(
-            [*_projected(view, axis, column, origin, belief.theta.ell), *_curve(axis, x, low, middle, high), star],
+            [*_projected(view, axis, column, origin, belief.theta.ell), *curve, star],
             height=330, xaxis=axis.layout(), yaxis_title=in_figure(view.target), showlegend=False,
         )  # fmt: skip
         where = f", where {shown(view.space.conditions[name].text)}," if name in view.space.conditions else ""
@@ -92,13 +96,14 @@ def slices(view: StudyView) -> Iterator[Picture]:
             f"from {shown(float(np.min(middle)))} to {shown(float(np.max(middle)))}, in a band that holds 95 % of what "
             "it takes for possible. Trials far from this slice are faint."
         )
+        if belief.constraints:
+            sentence += " Where it is marked in red, the constraints are more likely missed than kept."
         yield Picture(f"slice_{rank}", f"Slice along {shown(name)}", sentence, figure, wide=False)
 
 
 def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high: Array) -> list[Any]:
     """A line in a band; for discrete parameters, points with bars."""
-    stepped = getattr(axis.distribution, "step", None) is not None
-    if axis.categorical or (stepped and len(x) <= 12):
+    if _in_points(axis, x):
         intervals = theme.bars(middle, low, high, color=theme.MODEL, thickness=2)
         size = 36 if len(x) <= 6 else 18
         marker = {"symbol": "line-ew-open", "size": size, "color": theme.MODEL, "line": {"width": 3}}
@@ -109,6 +114,22 @@ def _curve(axis: ParameterAxis, x: list[float], low: Array, middle: Array, high:
     return [band, theme.line(x, middle.tolist(), "median", theme.MODEL, "median %{y:.5g}")]
 
 
+def _in_points(axis: ParameterAxis, x: list[float]) -> bool:
+    return axis.categorical or (getattr(axis.distribution, "step", None) is not None and len(x) <= 12)
+
+
+def _doubtful(axis: ParameterAxis, x: list[float], middle: Array, chance: Array) -> list[Any]:
+    """The same median once more where the constraints are more likely missed than kept."""
+    if (chance >= EVEN).all():
+        return []
+    y = [value if p < EVEN else None for value, p in zip(middle.tolist(), chance.tolist(), strict=True)]
+    name, colour = "likely infeasible", theme.INFEASIBLE["color"]
+    if _in_points(axis, x):
+        marker = {"symbol": "x-thin-open", "size": 12, "color": colour, "line": {"width": 2}}
+        return [theme.marks(x, y, name, marker, name)]
+    return [theme.line(x, y, name, colour, name, width=4)]
+
+
 def _projected(view: StudyView, axis: ParameterAxis, column: int, origin: Array, ell: Array) -> Any:
     """Trials at their own value of one parameter, the fainter the farther they are from the slice in the others."""
     trials = thinned([trial for trial in view.modelled if axis.name in trial.params], MOST_MARKS)
@@ -117,7 +138,7 @@ def _projected(view: StudyView, axis: ParameterAxis, column: int, origin: Array,
     distance = squared_distance(rows, origin[None], ell, view.space.domain)
     opacity = np.round(0.2 + 0.8 * np.exp(-0.5 * distance[:, 0]), 2).tolist()
     x, y = _spread_out(axis, trials), [trial.value for trial in trials]
-    return role_marks(trials, x, y, "trial %{customdata}<br>%{y:.6g}", opacity=opacity)
+    return role_marks(trials, x, y, "trial %{customdata}<br>%{y:.6g}", infeasible=view.infeasible, opacity=opacity)
 
 
 def _spread_out(axis: ParameterAxis, trials: list[FrozenTrial]) -> list[float]:
@@ -146,6 +167,8 @@ def contour(view: StudyView) -> Iterator[Picture]:
     rows[:, view.space.names.index(names[1])] = np.repeat(high, len(wide))
     points = [view.space.decode(row) for row in rows]
     mean, deviation = (z.reshape(len(high), len(wide)) for z in belief.predict(points))
+    margin = [found.moments(rows)[0] - found.limit.threshold for found in belief.constraints.values()]
+    least = np.min(margin, axis=0).reshape(mean.shape) if margin else None
     x = across.positions([p[names[0]] for p in points[: len(wide)]])
     y = up.positions([p[names[1]] for p in points[:: len(wide)]])
     trials = thinned([trial for trial in view.modelled if trial.params.keys() >= set(names)], MOST_MARKS)
@@ -154,10 +177,14 @@ def contour(view: StudyView) -> Iterator[Picture]:
     figure = theme.panels(["Mean of the surrogate", "Its standard deviation"], 0.13, 820)
     for panel, (z, reverse) in enumerate(((mean, not view.maximise), (deviation, False)), 1):
         smooth = not (across.categorical or up.categorical)
-        star = theme.marks(at[0], at[1], "best trial", theme.BEST, f"best: trial {best.number}", legendgroup="best")
-        scattered = role_marks(trials, tried[0], tried[1], "trial %{customdata}", filled=True)
+        called = view.star(best)
+        hover = f"{called}: trial {best.number}"
+        star = theme.marks(at[0], at[1], f"{called} trial", theme.BEST, hover, legendgroup="best")
+        scattered = role_marks(
+            trials, tried[0], tried[1], "trial %{customdata}", filled=True, infeasible=view.infeasible
+        )
         figure.add_trace(_surface(x, y, z, 0.78 if panel == 1 else 0.22, reverse, smooth), panel, 1)
-        for trace in (*scattered, star):
+        for trace in (*_edge(x, y, least), *scattered, star):
             figure.add_trace(trace.update(showlegend=panel == 1), panel, 1)
         figure.update_xaxes(row=panel, col=1, **across.layout() | ({"title": None} if panel == 1 else {}))
         figure.update_yaxes(row=panel, col=1, **up.layout())
@@ -165,9 +192,27 @@ def contour(view: StudyView) -> Iterator[Picture]:
     sentence = (
         f"Surrogate over {shown(names[0])} and {shown(names[1])}, the two parameters that matter most, with the others "
         f"at their best values: above its mean (brighter is better), below its standard deviation (brighter is less "
-        f"certain). Markers are the trials; the star is the best one."
+        f"certain). Markers are the trials; the star is the {view.star(best)} one."
     )
+    if least is not None:
+        sentence += (
+            f" By their models the constraints are kept on {float(np.mean(least >= 0.0)):.0%} of the map, up to the "
+            "red line; triangles are trials beyond it."
+        )
     yield Picture("contour", f"Map of {shown(names[0])} and {shown(names[1])}", sentence, figure)
+
+
+def _edge(x: list[float], y: list[float], least: Array | None) -> list[Any]:
+    """The line on which the tightest constraint is expected to be met exactly; `least` is what it has to spare."""
+    if least is None or (least >= 0.0).all() or (least < 0.0).all():
+        return []
+    lines = {"start": 0, "end": 0, "size": 1, "coloring": "none"}
+    style = {"color": theme.INFEASIBLE["color"], "width": 3}
+    z = [[round(float(value), 5) for value in row] for row in least]
+    edge = theme.go().Contour(
+        x=x, y=y, z=z, contours=lines, line=style, showscale=False, hoverinfo="skip", name="edge of the feasible part"
+    )
+    return [edge]
 
 
 def _surface(x: list[float], y: list[float], z: Array, place: float, reverse: bool, smooth: bool) -> Any:

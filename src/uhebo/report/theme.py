@@ -22,6 +22,8 @@ ESTIMATOR_DASHES = {"consistent": "solid", "map": "dot", "mle": "dash", "hmc": "
 ESTIMATOR_NAMES = {"consistent": "consistent", "map": "MAP", "mle": "MLE", "hmc": "HMC"}
 
 MODEL, BAND = "#0077bb", "rgba(0,119,187,0.25)"
+INFEASIBLE: dict[str, Any] = {"color": "#cc3d3d", "symbol": "triangle-down-open", "size": 9}
+"""Marker of trials that do not keep the constraints, whoever proposed them."""
 GOOD, BAD, NEUTRAL = "#009e73", "#d55e00", "#7f7f7f"
 BEST = {"symbol": "star", "size": 15, "color": "#e69f00", "line": {"color": "#5c4000", "width": 1.2}}
 WORST_LINE, BEST_LINE = "#8f8f8f", "#c98500"

@@ -1,17 +1,19 @@
 """What the pictures are drawn from: the study, read once, its parameters as axes, and the diagnosis."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.diagnosis import Diagnosis, diagnose
+from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.log_space import refuse_several_objectives, space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
@@ -144,10 +146,36 @@ class StudyView:
 
     @cached_property
     def best(self) -> FrozenTrial | None:
-        """The best finished trial, the first of equals."""
-        if not self.finished:
+        """The best finished trial, the first of equals; under constraints, of the feasible ones."""
+        if not self.feasible.any():
             return None
-        return self.finished[int(self.values.argmax() if self.maximise else self.values.argmin())]
+        values = np.where(self.feasible, self.values if self.maximise else -self.values, -np.inf)
+        return self.finished[int(values.argmax())]
+
+    @cached_property
+    def constraints(self) -> list[str]:
+        """Names of the constraints, in the order of first sight."""
+        return list(dict.fromkeys(name for trial in self.finished for name in constraints_of(trial)))
+
+    @cached_property
+    def misses(self) -> Array:
+        """Sum of the positive constraint values of each finished trial; infinite where it has no values."""
+        told = [constraints_of(trial) for trial in self.finished]
+        return np.array([
+            sum(max(value, 0.0) for value in values.values()) if values or not self.constraints else np.inf
+            for values in told
+        ])  # fmt: skip
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Which finished trials keep all constraints."""
+        return np.asarray(self.misses <= 0.0)
+
+    @cached_property
+    def infeasible(self) -> dict[int, float]:
+        """By how much the other ones miss the constraints, by number."""
+        missed = zip(self.finished, self.misses.tolist(), strict=True)
+        return {trial.number: by for trial, by in missed if by > 0.0}
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -173,11 +201,17 @@ class StudyView:
 
     @cached_property
     def leaders(self) -> list[FrozenTrial]:
-        """Those of them that lack no parameter of their branch, the best first."""
+        """Those of them that lack no parameter of their branch, the best first, the infeasible last."""
         whole = self.space.contains_many([trial.params for trial in self.modelled])
         trials = [(trial, trial.value) for trial, use in zip(self.modelled, whole, strict=True) if use]
         sign = -1.0 if self.maximise else 1.0
-        return [trial for trial, _ in sorted(trials, key=lambda item: sign * (item[1] or 0.0))]
+        missed = self.infeasible
+        ordered = sorted(trials, key=lambda item: (missed.get(item[0].number, 0.0), sign * (item[1] or 0.0)))
+        return [trial for trial, _ in ordered]
+
+    def star(self, trial: FrozenTrial) -> str:
+        """What a trial is called whose place is marked by a star."""
+        return "nearest to feasible" if trial.number in self.infeasible else "best"
 
     def best_with(self, name: str) -> FrozenTrial | None:
         """The best trial that has a parameter: of all, or of the branch that has it."""
@@ -204,17 +238,28 @@ def role_of(trial: FrozenTrial) -> str:
     return role if role in ("initial", "random", "model") else "other"
 
 
-def role_marks(trials: Sequence[FrozenTrial], x: Any, y: Any, hover: str, filled: bool = False, **of_each: Any) -> Any:
+def role_marks(
+    trials: Sequence[FrozenTrial],
+    x: Any,
+    y: Any,
+    hover: str,
+    filled: bool = False,
+    infeasible: Collection[int] = (),
+    **of_each: Any,
+) -> Any:
     """One trace per role that proposed any of the trials, at x, y; `of_each` holds marker settings with a value each.
 
     In `hover`, %{customdata} is the trial's number. `filled` is for coloured surfaces, on which thin lines are lost.
+    Trials with the numbers `infeasible` are in a trace of their own.
     """
     traces = []
-    for role, name in theme.ROLE_NAMES.items():
-        rows = [i for i, trial in enumerate(trials) if role_of(trial) == role]
-        marker = theme.role_marker(role)
+    roles = ["infeasible" if trial.number in infeasible else role_of(trial) for trial in trials]
+    for role, name in {**theme.ROLE_NAMES, "infeasible": "infeasible"}.items():
+        rows = [i for i, found in enumerate(roles) if found == role]
+        marker = dict(theme.INFEASIBLE) if role == "infeasible" else theme.role_marker(role)
         if filled:
-            marker |= {"symbol": marker["symbol"].partition("-")[0], "line": {"color": "#ffffff", "width": 1.2}}
+            symbol = marker["symbol"].removesuffix("-open").removesuffix("-thin")
+            marker |= {"symbol": symbol, "line": {"color": "#ffffff", "width": 1.2}}
         marker |= {setting: [values[i] for i in rows] for setting, values in of_each.items()}
         if rows:
             numbers, places = [trials[i].number for i in rows], ([x[i] for i in rows], [y[i] for i in rows])
