@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from uhebo import UHESampler
 from uhebo.cli.files import read_results
-from uhebo.cli.objective import last_number
+from uhebo.cli.reading import last_number
 from uhebo.cli.records import parsed
 from uhebo.cli.settings import ATTRIBUTE as SHELL_ATTRIBUTE
 from uhebo.cli.settings import keep, with_sampler

@@ -24,7 +24,8 @@ from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli import app, main, settings
 from uhebo.cli.files import MAX_BYTES, MAX_ROWS
-from uhebo.cli.objective import TAIL_BYTES, environment_names, last_number
+from uhebo.cli.objective import TAIL_BYTES, environment_names
+from uhebo.cli.reading import last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
 from uhebo.errors import EvaluationFailed, InvalidInputError

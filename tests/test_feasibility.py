@@ -74,7 +74,7 @@ def test_nothing_feasible_is_never_trusted_and_the_nearest_is_named() -> None:
     assert found.prospects is not None
     assert found.prospects.best_value is None
     assert found.prospects.chance == pytest.approx(0.0, abs=0.02)
-    assert f"trial {nearest} (product =" in found.reasons[0]
+    assert f"trial {nearest}: product is missed by" in found.reasons[0]
     assert "relax product" in found.next_action
     page = report_html(study, diagnosis=found)
     assert "keeps the constraints" in page

@@ -14,13 +14,14 @@ import math
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from uhebo.cli.bounds import Bounds, measured, names_of
 from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, record, texts, whole
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
@@ -105,6 +106,8 @@ class Known:
     value: float | None
     failure: str = ""
     """Why it failed, where the file says so."""
+    measured: dict[str, float] = field(default_factory=dict)
+    """What the constraints are about."""
 
     def __str__(self) -> str:
         where = f"line {self.line}" if self.number is None else f"trial {self.number}"
@@ -112,7 +115,12 @@ class Known:
 
 
 def read_results(
-    path: str, space: SearchSpace, trials: Trials, value_column: str = "value", ignore_extra: bool = False
+    path: str,
+    space: SearchSpace,
+    trials: Trials,
+    value_column: str = "value",
+    ignore_extra: bool = False,
+    bounds: Bounds = (),
 ) -> tuple[list[Known], list[int]]:
     """Every row of the file, and the lines of a history that say nothing: under way then, or failed without a point.
 
@@ -121,13 +129,15 @@ def read_results(
     words = {name: texts(d) for name, d in space.distributions.items() if isinstance(d, CategoricalDistribution)}
     header, rows = read_table(path, words)
     history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space.distributions and value_column == "value"
-    _check_columns(path, header, space, value_column, ignore_extra, history)
+    _check_columns(path, header, space, value_column, ignore_extra, history, names_of(bounds))
     known: list[Known] = []
     passed_over: list[int] = []
     answered: dict[int, int] = {}
     for line, cells in rows.items():
         try:
             entry = _entry(line, cells, space, trials, value_column, history)
+            if entry is not None and entry.value is not None:
+                entry = replace(entry, measured=measured(bounds, cells))
             if entry is None:
                 passed_over.append(line)
                 continue
@@ -145,20 +155,27 @@ def read_results(
 
 
 def _check_columns(
-    path: str, header: Sequence[str], space: SearchSpace, value_column: str, ignore_extra: bool, history: bool
+    path: str,
+    header: Sequence[str],
+    space: SearchSpace,
+    value_column: str,
+    ignore_extra: bool,
+    history: bool,
+    others: Sequence[str],
 ) -> None:
     twice = [name for name in header if name and header.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
-    known = {"number", value_column, *space.distributions, *(("state", "failure") if history else ())}
+    ours = ("state", "failure", "feasible") if history else ()
+    known = {"number", value_column, *space.distributions, *others, *ours}
     extra = [name for name in header if name not in known]
     if extra and not ignore_extra:
-        wanted = ", ".join([*space.distributions, value_column, "and if you like number"])
+        wanted = ", ".join([*space.distributions, value_column, *others, "and if you like number"])
         what = f"unknown column {extra[0]!r}" if extra[0] else "a column without a name has cells"
         raise InvalidInputError(f"{path}: {what}; expected {wanted}; or give --ignore-extra")
     answers = "number" in header and not history
     needed = [] if answers else _needed(space)
-    missing = [name for name in [value_column, *needed] if name not in header]
+    missing = [name for name in [value_column, *others, *needed] if name not in header]
     if missing:
         hint = " (--value-column names another)" if missing[0] == value_column else ""
         raise InvalidInputError(f"{path}: column {missing[0]!r} is missing{hint}; it has {', '.join(header)}")

@@ -9,22 +9,28 @@ from typing import Annotated, Any
 import typer
 from optuna.distributions import distribution_to_json
 from optuna.study import Study
+from optuna.trial import TrialState
 
 from uhebo.checks import integer, number
 from uhebo.cli import options
+from uhebo.cli.bounds import best_of, best_rows, measured_in, why_none
 from uhebo.cli.output import only_one, say, write, write_json, write_table, write_text
-from uhebo.cli.records import HISTORY_COLUMNS, best_of, best_rows, cells, counted, expected, parameter_names, record
+from uhebo.cli.records import HISTORY_COLUMNS, cells, counted, expected, parameter_names, record
 from uhebo.cli.settings import kept_in
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
+from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.lease import progress
 from uhebo.storage.places import Place, opened, place_of, study_at
 
+YES_NO: dict[Any, str] = {True: "yes", False: "no"}
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
 
 def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
     """Show the best trial so far.
+
+    With constraints it is the best feasible one.
 
     \b
     Example:
@@ -33,10 +39,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
     with study_at(file, study) as loaded:
         trial = best_of(loaded)
         if trial is None:
-            raise InvalidInputError(
-                f"study {loaded.study_name!r} has no finished trial; tell it a result first: "
-                "uhebo tell STUDY NUMBER VALUE"
-            )
+            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
         direction = loaded.direction.name.lower()
         value = {"study": loaded.study_name, "direction": direction, **record(trial)}
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), best_rows(trial), as_json)
@@ -63,12 +66,23 @@ def history(
         trials = loaded.get_trials(deepcopy=False)[-(integer("--last", last, 1) if last is not None else 0) :]
         found = [record(trial) for trial in trials]
         names = parameter_names(trials)
+        others = list(dict.fromkeys(name for trial in trials for name in measured_in(trial)))
+        limited = [*others, "feasible"] if others else []
+        told = [
+            {**measured_in(t), "feasible": YES_NO.get(r.get("feasible", ""))}
+            for t, r in zip(trials, found, strict=True)
+        ]
         reasons = ["failure"] if any("failure" in r for r in found) and "failure" not in names else []
         rows = [
-            [*(r[key] for key in HISTORY_COLUMNS), *cells(trial, names), *(r.get(key, "") for key in reasons)]
-            for r, trial in zip(found, trials, strict=True)
+            [
+                *(r[key] for key in HISTORY_COLUMNS),
+                *(row.get(key) for key in limited),
+                *cells(trial, names),
+                *(r.get(key, "") for key in reasons),
+            ]
+            for r, row, trial in zip(found, told, trials, strict=True)
         ]
-        write(found, [*HISTORY_COLUMNS, *names, *reasons], rows, as_json, as_csv)
+        write(found, [*HISTORY_COLUMNS, *limited, *names, *reasons], rows, as_json, as_csv)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -85,6 +99,10 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             return
         rows = {key: str(value) for key, value in shown["settings"].items()}
         rows["trials"] = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
+        if shown["constraints"]:
+            rows["constraints"] = ", ".join(shown["constraints"])
+        if shown["feasible"] is not None:
+            rows["feasible"] = f"{shown['feasible']} of {shown['trials'].get('finished', 0)} finished"
         if shown["workers"]:
             silent = max(worker["heard_s"] for worker in shown["workers"])
             names = {worker["worker"] for worker in shown["workers"]}
@@ -112,6 +130,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     kept = kept_in(study)
     trials = study.get_trials(deepcopy=False)
     at_work = progress(trials, kept.settings.get("n_trials"))
+    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE and constraints_of(trial)]
     return {
         "study": study.study_name,
         "storage": place.shown,
@@ -123,6 +142,8 @@ def description(study: Study, place: Place) -> dict[str, Any]:
             | ({"when": kept.when[name]} if name in kept.when else {})
             for name, d in kept.space.items()
         },
+        "constraints": [str(bound) for bound in kept.constraints],
+        "feasible": sum(map(is_feasible, finished)) if finished else None,
         "trials": counted(trials),
         "workers": [asdict(each) for each in at_work.busy],
         "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,

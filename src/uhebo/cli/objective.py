@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import math
 import operator
 import os
 import re
@@ -18,8 +17,9 @@ from typing import IO, Any
 from optuna.exceptions import TrialPruned
 
 from uhebo.checks import number as checked_number
+from uhebo.cli.reading import Reading
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.objective import Objective, TrialGetter, call, checked_value
+from uhebo.objective import Objective, TrialGetter, call
 
 Params = Mapping[str, Any]
 
@@ -28,18 +28,6 @@ TAIL_BYTES = 65_536
 """Bytes at the end of a program's output that are searched for the value."""
 GRACE_S = 2.0
 """Seconds that a program has to end before it is killed."""
-COLOUR_INSIDE = re.compile(r"(?<=[-+.\d])(?:\x1b\[[0-9;:]*m)+(?=[.\d])")
-"""Between a sign and its digits, say: what stands together on the screen belongs together."""
-ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
-"""What is for the terminal: colours, moves, erasures, titles."""
-WORD = re.compile(r"(?:[\w.+-]|(?<=\d)[,'’](?=\d))+")
-"""What stands together; a comma or an apostrophe between digits separates nothing for certain."""
-NUMBER = re.compile(
-    r"[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|(?:\d+\.\d*|\.\d+)d[-+]?\d+|inf|infinity|nan)", re.I
-)
-"""Fortran writes 0.1234D-03."""
-DOUBTFUL = re.compile(r"(?=\D*\d)[-+.,'’_\d]+(?:[ed][-+]?\d+)?", re.I)
-"""Digits and what may belong to a number, and yet no number: 1,234.56 or 1.234,56, 2024-05-17, 0.1234-103, 1.2.3."""
 
 
 def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
@@ -69,11 +57,14 @@ def _function(target: str, timeout: float | None) -> Objective:
     if timeout is not None and not hasattr(signal, "setitimer"):
         raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
 
+    reading = Reading()
+
     def evaluate(number: int, params: Params, trial: TrialGetter | None) -> float:  # noqa: ARG001
         try:
             # Our own output stays pure.
             with contextlib.redirect_stdout(sys.stderr), _alarm(timeout) if timeout else contextlib.nullcontext():
-                return number_of(call(function, params, trial))
+                returned = call(function, params, trial)
+            return reading.value(returned, trial)
         except (EvaluationFailed, CannotEvaluate, TrialPruned):
             raise
         except (Exception, SystemExit) as error:
@@ -114,7 +105,9 @@ def _program(command: list[str], timeout: float | None) -> Objective:
         remedy = f"make it executable: chmod +x {command[0]}" if there else "check the name, or give module:function"
         raise InvalidInputError(f"{command[0]} is not a program that can be run; {remedy}")
 
-    def run(number: int, params: Params, trial: TrialGetter | None) -> float:  # noqa: ARG001
+    reading = Reading()
+
+    def run(number: int, params: Params, trial: TrialGetter | None) -> float:
         arguments = [program, *(_filled(part, params) for part in command[1:])]
         values = {variable: str(params[name]) for name, variable in environment_names(list(params)).items()}
         environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}
@@ -134,7 +127,7 @@ def _program(command: list[str], timeout: float | None) -> Objective:
             if code:
                 said = [line for line in _tail(err).split("\n") if line.strip()] or ["no message"]
                 raise EvaluationFailed(f"exit code {code}: {said[-1]}")
-            return last_number(_tail(out))
+            return reading.printed(_tail(out), trial)
 
     return run
 
@@ -170,32 +163,3 @@ def _end(process: Popen[bytes]) -> None:
         with contextlib.suppress(TimeoutExpired):
             process.wait(GRACE_S)
             return
-
-
-def last_number(text: str) -> float:
-    """The last number that a program printed; words with digits in them (cuda0, 12s, resnet-50, v1.2) are not numbers.
-
-    A trial without a value is noticed; one with a wrong value is not. So what can be read in two ways is refused.
-    """
-    plain = ESCAPE.sub(" ", COLOUR_INSIDE.sub("", text)).replace("\N{MINUS SIGN}", "-")
-    for match in reversed(list(WORD.finditer(plain))):
-        word = match[0].rstrip(".,'’+-")
-        if NUMBER.fullmatch(word):
-            return number_of(float(word.lower().replace("d", "e")))
-        if DOUBTFUL.fullmatch(word):
-            raise EvaluationFailed(
-                f"the last number that the program printed is in {match[0][:80]!r}, which can be read in more than one "
-                "way; let it print the value last, as a plain number such as 1234.56"
-            )
-    raise EvaluationFailed("the program printed no number; its last printed number is the value")
-
-
-def number_of(value: Any) -> float:
-    """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
-    try:
-        number = checked_value(value, 0)
-    except (InvalidInputError, OverflowError) as error:
-        raise EvaluationFailed(f"the value is {str(value)[:80]!r}, expected a number") from error
-    if math.isnan(number):
-        raise EvaluationFailed("the value is NaN, expected a number")
-    return number

@@ -19,9 +19,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
+from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.objective import objective_of, raising
 from uhebo.cli.output import say, write, write_json
-from uhebo.cli.records import best_of, best_rows, counted, record, short_reason
+from uhebo.cli.records import counted, record, short_reason
 from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
 from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
@@ -59,6 +60,7 @@ def optimize(
     n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
+    constraint: options.Constraints = None,
     timeout: options.Timeout = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -66,6 +68,7 @@ def optimize(
 
     A function gets the parameters as keyword arguments and returns the value. A program gets them as UHEBO_PARAM_NAME
     in its environment and in place of {name} in its arguments; the last number it prints is the value.
+    With constraints a function returns {"value": …, "purity": …}, and a program prints purity=96.1 before the value.
 
     \b
     Example:
@@ -123,7 +126,8 @@ def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: A
             say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
             raise
         succeeded += 1
-        advance(study.best_value)
+        best = best_of(study)
+        advance(None if best is None else best.value)
 
 
 def _itself(trial: Trial) -> Trial:
@@ -162,6 +166,8 @@ def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
     ended = "interrupted; run it again to go on" if code else "done"
     failed = f", {states['failed']} failed" if "failed" in states else ""
     say(f"{ended}: {states.get('finished', 0)} finished{failed}, in {place.shown}")
+    if best is None and "finished" in states:
+        say(why_none(study))
 
 
 def worker(
@@ -209,7 +215,8 @@ def worker(
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
-    done = run(place, lambda store: _job(store, place, study, trials), objective, chosen)
+    limited = timeout is not None or memory is not None
+    done = run(place, lambda store: _job(store, place, study, trials, limited), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
@@ -218,7 +225,7 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> "Job":
+def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None, limited: bool) -> "Job":
     """The study with its space, its sampler and its budget."""
     from uhebo.workers import Job
 
@@ -227,4 +234,6 @@ def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | Non
     budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
+    if limited and kept.constraints:
+        raise InvalidInputError("with --timeout or --memory no constraint values can be read; leave the limits out")
     return Job(study, kept.search_space, budget)

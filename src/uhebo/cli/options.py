@@ -32,6 +32,14 @@ Params = Annotated[
         help="One parameter: lr=float:1e-5:0.1:log, depth=int:2:12, solver=cat:adam,sgd. Repeat for more.",
     ),
 ]
+Constraints = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="'NAME >= NUMBER'",
+        help="What every result says besides its value, and its limit: 'purity >= 95', 'hours <= 8'. Repeat for more.",
+    ),
+]
 DirectionOption = Annotated[
     str | None, typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize.")
 ]

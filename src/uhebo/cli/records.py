@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.endings import FAILURE
 from uhebo.storage.explain import listed, one_line
 
@@ -33,10 +33,12 @@ def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistr
 
 
 def record(trial: FrozenTrial) -> dict[str, Any]:
-    """One trial for JSON."""
+    """One trial for JSON; where it has constraint values (at most 0 is feasible), with them."""
     value = trial.value if trial.state == TrialState.COMPLETE else None
     reason = {"failure": trial.user_attrs[FAILURE]} if FAILURE in trial.user_attrs else {}
-    return {"number": trial.number, "state": STATES[trial.state], "value": value, "params": trial.params, **reason}
+    row = {"number": trial.number, "state": STATES[trial.state], "value": value, "params": trial.params, **reason}
+    told = constraints_of(trial)
+    return {**row, "feasible": is_feasible(trial), "constraints": told} if told else row
 
 
 def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
@@ -112,17 +114,6 @@ def expected(distribution: BaseDistribution) -> str:
 def counted(trials: Sequence[FrozenTrial]) -> dict[str, int]:
     """How many trials there are in each state."""
     return dict(Counter(STATES[trial.state] for trial in trials))
-
-
-def best_rows(trial: FrozenTrial) -> list[tuple[str, Any]]:
-    """The best trial as a table for people."""
-    names = list(trial.params)
-    return [("value", trial.value), ("trial", str(trial.number)), *zip(names, cells(trial, names), strict=True)]
-
-
-def best_of(study: Study) -> FrozenTrial | None:
-    """None before the first value."""
-    return study.best_trial if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) else None
 
 
 def short_reason(text: str) -> str:

@@ -13,6 +13,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from uhebo.cli.bounds import Bounds, parse_all
 from uhebo.cli.output import say
 from uhebo.cli.space_file import SETTINGS, Kept, declared
 from uhebo.errors import InvalidInputError
@@ -28,7 +29,7 @@ from uhebo.storage.places import Place, load, study_names
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}, and "when":
-{name: condition} where parameters have one."""
+{name: condition} where parameters have one, and "constraints": ["purity >= 95"] where there are any."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
 
 
@@ -46,7 +47,7 @@ class ShellSampler(UHESampler):
 
 def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     """What a command's options ask for, by name; a setting wins over the space file's, and that over the default."""
-    wanted = declared(options["space"], options["param"])
+    wanted = declared(options["space"], options["param"], options.get("constraint"))
     given = {key: options[key] for key in SETTINGS if options.get(key) is not None}
     settings = {**defaults, **wanted.settings, **given}
     direction = settings.get("direction", "minimize")
@@ -68,7 +69,8 @@ def keep(study: Study, kept: Kept) -> None:
     study.set_user_attr(SETTINGS_ATTRIBUTE, ShellSampler(**kept.arguments).arguments)
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
     when = {"when": kept.when} if kept.when else {}
-    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when})
+    bounds = {"constraints": [str(bound) for bound in kept.constraints]} if kept.constraints else {}
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when, **bounds})
 
 
 def effective(kept: Kept) -> dict[str, Any]:
@@ -92,7 +94,8 @@ def kept_in(study: Study) -> Kept:
     try:
         space = {name: json_to_distribution(json.dumps(given)) for name, given in stored["space"].items()}
         sampler = {key: stored["sampler"][key] for key in SAMPLER_SETTINGS if key in stored["sampler"]}
-        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})))
+        bounds = parse_all(stored.get("constraints", []), list(space))
+        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})), bounds)
         kept.search_space  # noqa: B018 (what cannot be read is seen here)
         return kept
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -100,6 +103,11 @@ def kept_in(study: Study) -> Kept:
             f"the settings kept in study {study.study_name!r} cannot be read ({error}); make a new study and tell "
             "it the results (uhebo history --csv prints them)"
         ) from error
+
+
+def bounds_of(study: Study) -> Bounds:
+    """The constraints that a study was made with; none in one that was made elsewhere."""
+    return kept_in(study).constraints if ATTRIBUTE in study.user_attrs else ()
 
 
 def _kept_of_trials(study: Study) -> Kept:
@@ -200,6 +208,9 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
                 f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, or "
                 "give another --storage or --study"
             )
+    if wanted.constraints not in ((), kept.constraints):
+        there = ", ".join(map(str, kept.constraints)) or "none"
+        raise InvalidInputError(f"{place.shown} holds a study with other constraints ({there}); leave the option out")
     asked.pop("direction", None)
     if foreign and (asked or empty):
         keep(study, replace(kept, settings=settings))

@@ -2,6 +2,7 @@
 
 direction = "maximize"          # also method, seed, n_trials, n_startup_trials, acquisition, deterministic
 subject_to = ["depth * lr < 1"] # rules that every suggestion keeps to
+constraints = ["memory <= 8"]   # what every result says besides its value, and its limit
 [parameters]
 lr = {type = "float", low = 1e-5, high = 0.1, log = true}
 depth = {type = "int", low = 2, high = 12}
@@ -15,12 +16,13 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
+from uhebo.cli.bounds import Bounds, parse_all
 from uhebo.cli.files import read_text
 from uhebo.errors import InvalidInputError
 from uhebo.space import Categorical, Float, Int, SearchSpace, When, as_distributions
@@ -49,7 +51,7 @@ KINDS: dict[str, Callable[..., BaseDistribution]] = {
     "categorical": Categorical,
     "cat": Categorical,
 }
-RESERVED = ("number", "value", "state", "failure")
+RESERVED = ("number", "value", "state", "failure", "feasible")
 """Columns of our own tables; a parameter of that name could not be told apart from them."""
 
 
@@ -61,6 +63,8 @@ class Kept:
     settings: dict[str, Any]
     when: dict[str, str] = field(default_factory=dict)
     """Conditions of parameters that are not always there."""
+    constraints: Bounds = ()
+    """What every result must say besides its value, and within which limits it is feasible."""
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -79,8 +83,8 @@ class Kept:
         return {**self.settings, "space": self.declared} if bound else self.settings
 
 
-def declared(file: str | None, params: Sequence[str] | None) -> Kept:
-    """The parameters of the file and of the options together; a name may come once."""
+def declared(file: str | None, params: Sequence[str] | None, constraints: Sequence[str] | None = None) -> Kept:
+    """The parameters and constraints of the file and of the options together; a name may come once."""
     found = _read_file(file) if file is not None else Kept({}, {})
     for text in params or ():
         name, distribution = parse_param(text)
@@ -91,7 +95,8 @@ def declared(file: str | None, params: Sequence[str] | None) -> Kept:
         found.search_space  # noqa: B018 (names in rules and conditions are checked where all parameters are known)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file}: {error}" if file is not None else str(error)) from error
-    return found
+    texts = [*map(str, found.constraints), *(constraints or ())]
+    return replace(found, constraints=parse_all(texts, [*found.space, *RESERVED]))
 
 
 def _read_file(path: str) -> Kept:
@@ -99,10 +104,13 @@ def _read_file(path: str) -> Kept:
     if not isinstance(settings, dict):
         raise InvalidInputError(f"{path} holds no table; see docs/shell.md for the format")
     parameters = settings.pop("parameters", None)
+    constraints = settings.pop("constraints", [])
+    if not isinstance(constraints, list):
+        raise InvalidInputError(f"{path}: constraints is {constraints!r}, expected a list such as ['purity >= 95']")
     for key, value in settings.items():
         if key not in SETTINGS:
             raise InvalidInputError(
-                f"{path}: unknown key {key!r}; expected [parameters] and any of {', '.join(SETTINGS)}"
+                f"{path}: unknown key {key!r}; expected [parameters] and any of {', '.join([*SETTINGS, 'constraints'])}"
             )
         if key == "subject_to" and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
             raise InvalidInputError(f"{path}: subject_to is {value!r}, expected a list such as ['a + b <= 1']")
@@ -112,7 +120,8 @@ def _read_file(path: str) -> Kept:
         raise InvalidInputError(f"{path} has no [parameters]; add one line per parameter, such as x = [0.0, 1.0]")
     try:
         when = {name: _condition(name, given.pop("when")) for name, given in parameters.items() if _has_when(given)}
-        return Kept({name: _distribution(name, given) for name, given in parameters.items()}, settings, when)
+        space = {name: _distribution(name, given) for name, given in parameters.items()}
+        return Kept(space, settings, when, parse_all(constraints, [*space, *RESERVED]))
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
 

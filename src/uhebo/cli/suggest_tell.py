@@ -7,12 +7,14 @@ from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
 from uhebo.cli import options
-from uhebo.cli.files import Known, read_results, running_number, value_of
+from uhebo.cli.bounds import Bounds, best_of, from_arguments, leader, names_of, values_of
+from uhebo.cli.files import Known, Trials, read_results, running_number, value_of
 from uhebo.cli.look import description
 from uhebo.cli.output import only_one, say, write, write_json
-from uhebo.cli.records import best_of, cells, parameter_names, record, short_reason
-from uhebo.cli.settings import ask, asked_for, kept_in, new_study, with_sampler
+from uhebo.cli.records import cells, parameter_names, record, short_reason
+from uhebo.cli.settings import ask, asked_for, bounds_of, kept_in, new_study, with_sampler
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
 from uhebo.space import SearchSpace
 from uhebo.storage.explain import explain, listed
@@ -32,6 +34,7 @@ def create(
     n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
+    constraint: options.Constraints = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -41,6 +44,7 @@ def create(
     Example:
       $ uhebo create lab.db --space space.toml --direction maximize
       $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
+      $ uhebo create lab.db --param dose=1:9 --constraint 'purity >= 95'
     """
     wanted = asked_for(locals())
     place = place_of(file)
@@ -51,6 +55,7 @@ def create(
         count = len(wanted.space)
         say(
             f"made study {made.study_name!r} in {place.shown}: {count} parameter{'s' * (count != 1)}, "
+            f"{''.join(f'{bound}, ' for bound in wanted.constraints)}"
             f"{made.direction.name.lower()}; next: uhebo suggest {place.shown}"
         )
 
@@ -64,7 +69,8 @@ def suggest(
 ) -> None:
     """Suggest what to try next; each suggestion is a trial that waits for its value.
 
-    The CSV has an empty column `value`: fill it in and give the file to `uhebo tell`.
+    The CSV has an empty column `value`, and one for what each constraint is about: fill them in and give the file to
+    `uhebo tell`.
 
     \b
     Example:
@@ -84,16 +90,21 @@ def suggest(
                 trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
                 names = parameter_names(trials, kept.space)
                 found = [{"number": trial.number, "params": trial.params} for trial in trials]
-                rows = [[trial.number, *cells(trial, names), *[""] * as_csv] for trial in trials]
-                write(found, ["number", *names, *["value"] * as_csv], rows, as_json, as_csv)
+                empty = ["value", *names_of(kept.constraints)] if as_csv else []
+                rows = [[trial.number, *cells(trial, names), *[""] * len(empty)] for trial in trials]
+                write(found, ["number", *names, *empty], rows, as_json, as_csv)
         if not (as_json or as_csv):
-            say(f"when a value is known: uhebo tell {file} {made[0]} VALUE")
+            others = "".join(f" {name}=NUMBER" for name in names_of(kept.constraints))
+            say(f"when a value is known: uhebo tell {file} {made[0]} VALUE{others}")
 
 
 def tell(
     file: options.StudyFile,
     number: Annotated[str | None, typer.Argument(metavar="NUMBER", help="Number of a suggested trial.")] = None,
     value: Annotated[str | None, typer.Argument(metavar="VALUE", help="What was measured.")] = None,
+    others: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=NUMBER]…", help="What else was measured, for the constraints.")
+    ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The trial gave no value.")] = False,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Many results: see docs/shell.md. - is standard input.")
@@ -105,6 +116,8 @@ def tell(
 ) -> None:
     """Tell a value for a suggested trial, or a whole CSV of results.
 
+    In a study with constraints what they are about follows the value: uhebo tell lab.db 3 0.82 purity=96.1.
+
     A CSV has the columns number and value, or the parameters and value for experiments of your own; or it is what
     uhebo history --csv printed of another study. It is checked as a whole first: one wrong row, and nothing is stored.
 
@@ -114,7 +127,9 @@ def tell(
       $ uhebo tell lab.db 4 --failed
       $ uhebo tell lab.db --csv results.csv
     """
-    option = next((text for text in (number, value) if text is not None and text.startswith("--")), None)
+    option = next(
+        (text for text in (number, value, *(others or ())) if text is not None and text.startswith("--")), None
+    )
     if option is not None:
         raise typer.BadParameter(f"no such option: {option}")
     if (csv is None) == (number is None) or (csv is None and (value is None) != failed):
@@ -126,30 +141,40 @@ def tell(
         if csv is None:
             assert number is not None
             told = value_of(value) if value is not None else None
-            known = [Known(0, running_number(number, trials), {}, told)]
+            bounds = bounds_of(loaded)
+            found = from_arguments(bounds, others or ()) if told is not None else {}
+            known = [Known(0, running_number(number, trials), {}, told, measured=found)]
         else:
-            space = kept_in(loaded).search_space
-            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra)
-        _store(loaded, known, space)
+            kept = kept_in(loaded)
+            space, bounds = kept.search_space, kept.constraints
+            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra, bounds)
+        _store(loaded, known, space, bounds, trials)
         _confirm(loaded, known, passed_over, as_json)
 
 
-def _store(study: Study, known: list[Known], space: SearchSpace) -> None:
+def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds, trials: Trials) -> None:
     """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
     done = 0
     try:
         for row in known:
+            values = values_of(bounds, row.measured) if row.measured else {}
             if row.number is None:
                 state = TrialState.FAIL if row.value is None else TrialState.COMPLETE
-                reason = {FAILURE: short_reason(row.failure)} if row.failure else None
+                reason = {FAILURE: short_reason(row.failure)} if row.failure else {}
                 there = {name: space.distributions[name] for name in row.params}
                 trial = create_trial(
-                    state=state, value=row.value, params=row.params, distributions=there, user_attrs=reason
+                    state=state,
+                    value=row.value,
+                    params=row.params,
+                    distributions=there,
+                    user_attrs={**reason, **row.measured},
+                    system_attrs=named_attributes(values),
                 )
                 study.add_trial(trial)
             elif row.value is None:
                 study.tell(row.number, state=TrialState.FAIL)
             else:
+                store_named(study, trials[row.number], values, row.measured)
                 study.tell(row.number, row.value)
             done += 1
     except Exception as error:
@@ -167,5 +192,4 @@ def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -
         counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
         write_json({**counts, "finished": finished, "best": record(best) if best else None})
     parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
-    leader = f"; best so far {best.value:.6g} (trial {best.number})" if best else ""
-    say(f"{', '.join(parts)}; {finished} finished{leader}")
+    say(f"{', '.join(parts)}; {finished} finished{leader(study)}")

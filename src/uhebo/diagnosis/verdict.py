@@ -68,7 +68,7 @@ def _nothing_feasible(evidence: Evidence) -> Finding | None:
     found = evidence.feasibility
     if found is None or found.feasible:
         return None
-    above = ", ".join(f"{name} = {value:.4g}" for name, value in found.missed)
+    above = ", ".join(f"{name} is missed by {value:.4g}" for name, value in found.missed)
     hardest = min(found.constraints, key=lambda item: item.kept)
     kept = ", ".join(f"{item.name} by {item.kept} of {item.told}" for item in found.constraints)
     return doubtful(
@@ -78,7 +78,7 @@ def _nothing_feasible(evidence: Evidence) -> Finding | None:
         (
             "No trial has a value for every constraint."
             if found.nearest is None
-            else f"The nearest is trial {found.nearest} ({above}; at most 0 is feasible).",
+            else f"The nearest is trial {found.nearest}: {above}.",
             f"Constraints are kept as follows: {kept}.",
         ),
         f"Run {evidence.prospects.trials} more trials, which go where feasibility is likeliest; if none is feasible "

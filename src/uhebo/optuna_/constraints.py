@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.gaps import storage_of
@@ -114,6 +114,23 @@ def store(study: Study, trial: FrozenTrial, returned: Any) -> None:
     for key, value in attributes.items():
         # FrozenTrial._trial_id: the storage's method, which is public, wants the id, and a trial shows its number only.
         storage_of(study).set_trial_system_attr(trial._trial_id, key, value)
+
+
+def named_attributes(values: Mapping[str, float]) -> dict[str, Any]:
+    """Constraint values by name as the system attributes of a trial that is about to be added."""
+    return {f"{KEY}:{name}": value for name, value in values.items()}
+
+
+def store_named(
+    study: Study, trial: FrozenTrial | Trial, values: Mapping[str, float], measured: Mapping[str, float]
+) -> None:
+    """Constraint values of a trial that is under way, and what they were measured as, before its value is told."""
+    # Trial._trial_id: the storage's methods, which are public, want the id, and a trial shows its number only.
+    storage, trial_id = storage_of(study), trial._trial_id
+    for name, value in measured.items():
+        storage.set_trial_user_attr(trial_id, name, value)
+    for key, value in named_attributes(values).items():
+        storage.set_trial_system_attr(trial_id, key, value)
 
 
 def checked(returned: Any, number: int) -> dict[str, float]:

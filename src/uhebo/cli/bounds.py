@@ -1,0 +1,148 @@
+"""Constraints as a person writes them: `purity >= 95`, where `purity` is measured with each trial and told by name.
+
+The study keeps by how much each is missed (95 - purity; at most 0 is feasible), with the constraint's
+text as its name; what was measured is an attribute of the trial.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.cli.records import cells, pointed
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
+
+FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<sense><=|>=)\s*(?P<bound>\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A measured quantity that must be at most, or at least, a number."""
+
+    name: str
+    sense: str
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Bound":
+        """`NAME <= NUMBER` or `NAME >= NUMBER`."""
+        match = FORM.fullmatch(text) if isinstance(text, str) else None
+        try:
+            if match is None or not math.isfinite(bound := float(match["bound"])):
+                raise ValueError
+        except ValueError:
+            raise InvalidInputError(
+                f"the constraint is {text!r}; expected what is measured and its limit, such as 'purity >= 95'"
+            ) from None
+        return cls(match["name"], match["sense"], bound)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.sense} {self.bound:.15g}"
+
+    def missed(self, measured: float) -> float:
+        """By how much it is missed; 0 or less if it is kept."""
+        return measured - self.bound if self.sense == "<=" else self.bound - measured
+
+
+Bounds = tuple[Bound, ...]
+
+
+def parse_all(texts: Sequence[str], taken: Sequence[str]) -> Bounds:
+    """Constraints of one study; two may speak of the same quantity, none of a name that is `taken`."""
+    found = tuple(dict.fromkeys(Bound.parse(text) for text in texts))
+    for bound in found:
+        if bound.name in taken:
+            raise InvalidInputError(
+                f"the constraint '{bound}' is about {bound.name!r}, which is a parameter or a column of our tables; "
+                "name what is measured otherwise (a rule on parameters is subject_to in the space file)"
+            )
+    return found
+
+
+def names_of(bounds: Bounds) -> list[str]:
+    """What is measured."""
+    return list(dict.fromkeys(bound.name for bound in bounds))
+
+
+def measured(bounds: Bounds, given: Mapping[str, Any]) -> dict[str, float]:
+    """Every quantity that a constraint is about, as a number."""
+    found = {}
+    for name in names_of(bounds):
+        if name not in given or not str(given[name]).strip():
+            raise InvalidInputError(f"{name} is missing, which the study's constraints need; tell it as {name}=NUMBER")
+        try:
+            found[name] = float(given[name])
+        except (TypeError, ValueError):
+            found[name] = math.nan
+        if math.isnan(found[name]):
+            text = str(given[name])
+            raise InvalidInputError(f"{name} is {text!r}, expected a number{pointed(text)}")
+    return found
+
+
+def from_arguments(bounds: Bounds, texts: Sequence[str]) -> dict[str, float]:
+    """`purity=96.1` for each quantity."""
+    given = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        known = names_of(bounds)
+        if not equals or name.strip() not in known:
+            wanted = " ".join(f"{name}=NUMBER" for name in known) or "nothing: this study has no constraints"
+            raise InvalidInputError(f"after the value there is {text!r}; expected {wanted}")
+        if name.strip() in given:
+            raise InvalidInputError(f"{name.strip()} is given twice; drop one")
+        given[name.strip()] = number
+    return measured(bounds, given)
+
+
+def values_of(bounds: Bounds, found: Mapping[str, float]) -> dict[str, float]:
+    """Constraint values by name, as the study keeps them."""
+    return {str(bound): bound.missed(found[bound.name]) for bound in bounds}
+
+
+def measured_in(trial: FrozenTrial) -> dict[str, Any]:
+    """What was measured in a trial, or by how much it misses a constraint that was not made by the shell."""
+    found: dict[str, Any] = {}
+    for text, value in constraints_of(trial).items():
+        match = FORM.fullmatch(text)
+        name = match["name"] if match is not None else ""
+        if name in trial.user_attrs:
+            found[name] = trial.user_attrs[name]
+        else:
+            found[f"constraint {text}"] = value
+    return found
+
+
+def best_rows(trial: FrozenTrial) -> list[tuple[str, Any]]:
+    """The best trial as a table for people."""
+    names = list(trial.params)
+    rows = [("value", trial.value), *measured_in(trial).items(), ("trial", str(trial.number))]
+    return [*rows, *zip(names, cells(trial, names), strict=True)]
+
+
+def best_of(study: Study) -> FrozenTrial | None:
+    """The best trial, of the feasible ones where there are constraints; None before the first."""
+    return best_trial(study)
+
+
+def leader(study: Study) -> str:
+    """The best so far in a few words; nothing before the first value."""
+    best = best_of(study)
+    if best is not None:
+        return f"; best so far {best.value:.6g} (trial {best.number})"
+    return "" if least_violated(study) is None else f"; {why_none(study)}"
+
+
+def why_none(study: Study) -> str:
+    """What there is in place of a best trial."""
+    finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+    found = least_violated(study)
+    if found is None:
+        return "no finished trial; tell it a result first: uhebo tell STUDY NUMBER VALUE"
+    above = [f"{name} is missed by {value:.6g}" for name, value in constraints_of(found[0]).items() if value > 0.0]
+    return f"no feasible trial among {finished} finished; the nearest is trial {found[0].number} ({', '.join(above)})"
