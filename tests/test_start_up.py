@@ -194,3 +194,19 @@ def test_a_failed_trial_is_replaced() -> None:
         trial = study.ask(floats(2))
         study.tell(trial, None if state == TrialState.FAIL else trial.params["x0"], state)
     assert roles(study) == ["initial"] * 4 + ["model"]
+
+
+def test_every_branch_is_visited_by_the_initial_design() -> None:
+    """Define-by-run: the parameters of a branch are unknown until it is visited, and that must not keep it away."""
+
+    def pipeline(trial: optuna.Trial) -> float:
+        model = trial.suggest_categorical("model", ["forest", "svm", "neighbours", "linear"])
+        total = trial.suggest_float("scale", 0.0, 1.0)
+        for i in range({"forest": 3, "svm": 2, "neighbours": 1, "linear": 2}[model]):
+            total += trial.suggest_float(f"{model}-{i}", 0.0, 1.0)
+        return total
+
+    for seed in range(6):
+        study = optuna.create_study(sampler=UHESampler(seed=seed, n_trials=60))
+        study.optimize(pipeline, n_trials=10)
+        assert len({trial.params["model"] for trial in study.trials}) == 4, seed

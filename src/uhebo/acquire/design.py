@@ -38,12 +38,18 @@ def emptiest_point(explored: Explored, occupied: Array, rng: Rng) -> Array:
 
 
 def crowding(space: SearchSpace, points: Array, occupied: Array) -> Array:
-    """The sum over the occupied points, for each of `points`; each factor over its mean, lest it overflows."""
+    """The sum over the occupied points, for each of `points`; each factor over its mean, lest it overflows.
+
+    Where a parameter is not active in both, the factor is its mean: a branch that nothing has visited is not crowded.
+    """
     product = np.ones((len(points), len(occupied)))
+    shared = None
+    if space.conditions:
+        shared = space.active(points)[:, None] & space.active(occupied)[None]
     for column, choices in enumerate(space.domain.categories):
         apart = np.abs(points[:, column, None] - occupied[:, column])
         # A number that is missing lies outside the cube, and is as far from the others as can be.
         nearness = apart == 0.0 if choices else np.where(apart > 1.0, 0.0, 1.0 - 4.0 * apart * (1.0 - apart))
         factor = ANOTHER + (SAME - ANOTHER) * nearness
-        product *= factor / MEAN
+        product *= factor / MEAN if shared is None else np.where(shared[:, :, column], factor / MEAN, 1.0)
     return np.asarray(product.sum(axis=1))
