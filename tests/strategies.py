@@ -266,7 +266,13 @@ def check_space(case: SpaceCase) -> None:
         for column in range(len(space.names)):
             for neighbour in space.neighbours(row, column)[:3]:
                 inside(case.distributions, space.decode(neighbour))
-    sampler = UHESampler(method=case.method, seed=case.seed, n_startup_trials=2, deterministic=case.deterministic)
+    sampler = UHESampler(
+        method=case.method,
+        seed=case.seed,
+        n_startup_trials=2,
+        deterministic=case.deterministic,
+        when_exhausted="repeat",
+    )
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for value in (0.0, *rng.standard_normal(2)):
         trial = study.ask(case.distributions)

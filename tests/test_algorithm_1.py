@@ -21,7 +21,7 @@ from optuna.distributions import BaseDistribution, IntDistribution
 from scipy.optimize import minimize
 
 from uhebo import UHESampler
-from uhebo.belief import belief
+from uhebo.belief import fitting
 from uhebo.estimate import DEFAULT_READING, Reading
 from uhebo.types import Array
 
@@ -110,7 +110,7 @@ def of_the_package(seed: int, **options: Any) -> tuple[Array, list[int]]:
 
 @pytest.mark.parametrize(("seed", "reading"), [*((seed, DEFAULT_READING) for seed in range(4)), (0, "observed")])
 def test_uhe_is_algorithm_1(seed: int, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(belief, "TOLERANCE", 1e-7)
+    monkeypatch.setattr(fitting, "TOLERANCE", 1e-7)
     points, arms = of_the_package(seed, **({} if reading == DEFAULT_READING else {"reading": reading}))
     again, same_arms = algorithm_1(seed, points[:INITIAL], reading)
     assert arms == same_arms

@@ -210,14 +210,14 @@ def test_row_32_killed_in_the_outage_the_result_is_delivered_by_another(
 
 @pytest.mark.parametrize("kind", ["postgresql"])
 def test_row_33_a_dropped_connection_is_not_noticed(url: str, tmp_path: Path, postgres: Server) -> None:
-    worker = Worker(tmp_path / "worker", url, "objective", 2, heartbeat=600.0, grace=1200.0)
+    worker = Worker(tmp_path / "worker", url, "objective", 12, heartbeat=600.0, grace=1200.0)
     worker.arrive()
     name = url.rpartition("/")[2]
     dropped = postgres.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
     assert dropped
     worker.go()
     worker.end()
-    assert states(url) == ["COMPLETE"] * 2
+    assert states(url) == ["COMPLETE"] * 12
     assert worker.said == ""
 
 

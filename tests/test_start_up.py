@@ -103,7 +103,7 @@ def test_a_paper_s_method_says_that_its_design_was_cut(caplog: pytest.LogCapture
     study = asked(UHESampler(method="map", seed=0, n_trials=12), floats(8), 8)
     assert roles(study) == ["initial"] * 6 + ["model"] * 2
     assert said(caplog) == [
-        "12 trials are few for 8 parameters: the initial design has 6 points instead of 24; "
+        "12 trials are few for 8 parameters: the initial design has size 6 instead of 24; "
         "run more, or use the method auto"
     ]
 

@@ -17,5 +17,5 @@ def warn_of_size(study: Study, design: Design, n_trials: int | None, given: int 
         said = f"no model will be used: {n_trials} trials in all, and the initial design has {size}; {remedy}"
         warn_once(study, "no model", said)
     elif given is None and design == "uniform" and size < PER_PARAMETER * dimension:
-        said = f"{n_trials} trials are few for {dimension} parameters: the initial design has {size} points instead of "
+        said = f"{n_trials} trials are few for {dimension} parameters: the initial design has size {size} instead of "
         warn_once(study, "small budget", f"{said}{PER_PARAMETER * dimension}; run more, or use the method auto")
