@@ -528,9 +528,18 @@ def _raise(error: BaseException) -> Any:
 
 
 def test_a_suggestion_cut_short_is_not_left_running(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings.ShellSampler, "sample_independent", _raise(KeyboardInterrupt()))
+    monkeypatch.setattr(settings.ShellSampler, "sample_relative", _raise(KeyboardInterrupt()))
     lab("suggest", "lab.db", code=130)
     assert lab.json("status", "lab.db")["trials"] == {"running": 3, "failed": 1}
+
+
+def test_a_first_batch_is_spread(shell: Shell) -> None:
+    """Nothing has been told yet, and the space is known."""
+    shell("create", "first.db", "--param", "t=20.0:120.0", "--param", "s=cat:a,b", "--seed", "1")
+    points = shell.json("suggest", "first.db", "-n", "4")
+    assert sorted(point["params"]["s"] for point in points) == ["a", "a", "b", "b"]
+    at = sorted(point["params"]["t"] for point in points)
+    assert min(b - a for a, b in zip(at, at[1:], strict=False)) > 10.0
 
 
 # ---------------------------------------------------------------------------------------------------- spaces

@@ -78,8 +78,9 @@ class Kept:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the sampler; it knows the space where the first trial must keep to something."""
-        bound = self.when or self.settings.get("subject_to")
+        """Arguments of the sampler; it knows the space where the first trials must keep to something, or to each other:
+        the default's initial design is spread, also over a batch of which nothing has been told yet."""
+        bound = self.when or self.settings.get("subject_to") or self.settings.get("method", "auto") == "auto"
         return {**self.settings, "space": self.declared} if bound else self.settings
 
 
