@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import sqlite3
@@ -539,7 +540,7 @@ def test_a_first_batch_is_spread(shell: Shell) -> None:
     points = shell.json("suggest", "first.db", "-n", "4")
     assert sorted(point["params"]["s"] for point in points) == ["a", "a", "b", "b"]
     at = sorted(point["params"]["t"] for point in points)
-    assert min(b - a for a, b in zip(at, at[1:], strict=False)) > 10.0
+    assert min(b - a for a, b in itertools.pairwise(at)) > 10.0
 
 
 # ---------------------------------------------------------------------------------------------------- spaces
