@@ -88,7 +88,7 @@ def test_a_tiny_comparison_from_end_to_end(shell: Shell, tmp_path: Path, monkeyp
         assert (tmp_path / "real" / name).stat().st_size > 0
     monkeypatch.setattr("uhebo_experiments.runner._computed", lambda *_: pytest.fail("run twice"))
     assert compare_real(tmp_path / "real", progress=False, **options).read_text() == page.read_text()  # type: ignore[arg-type]
-    assert "choose peers or real-problems" in shell.refuses("bench", "problems")
+    assert "choose peers, real-problems" in shell.refuses("bench", "problems")
     assert "unknown entry 'gp'" in shell.refuses("bench", "real-problems", "--libraries", "gp")
 
 

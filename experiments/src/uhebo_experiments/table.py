@@ -30,8 +30,8 @@ from uhebo._version import __version__
 
 Record = dict[str, Any]
 
-RUNS = "runs.jsonl.gz"
-"""Name of a table in the folder of its experiment."""
+RUNS, CLOCK = "runs.jsonl.gz", "clock.jsonl.gz"
+"""Names of tables in the folder of their experiment: runs, and seconds."""
 LONGEST_LINE, LARGEST_TABLE = 50_000_000, 1_000_000_000
 """Bytes of a run and of a table after decompression; more is not one of ours."""
 _RECORDS = b', "records": ['

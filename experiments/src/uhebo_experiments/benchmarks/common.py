@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 import uhebo
 from uhebo.types import Array
+from uhebo_experiments.table import Record
 
 _ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
 _A = np.array(
@@ -56,3 +57,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def days(runs: Iterable[tuple[Record, list[Record]]]) -> str:
+    """When the runs of a table were done: a day, or the first and the last."""
+    found = sorted({cell["date"] for cell, _ in runs})
+    return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else "no day"
+
+
+def entry_versions(runs: Iterable[tuple[Record, list[Record]]]) -> str:
+    """Libraries compared and their versions, which stand in the first record of a run."""
+    return ", ".join(sorted({f"{cell['entry']} {records[0]['version']}" for cell, records in runs}))

@@ -10,9 +10,10 @@ runs are kept, so it can be stopped and goes on.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from uhebo_experiments.benchmarks.common import days, entry_versions
 from uhebo_experiments.benchmarks.real_figures import draw_curves, draw_region
 from uhebo_experiments.benchmarks.real_gaps import (
     aims,
@@ -29,7 +30,7 @@ from uhebo_experiments.peers.ranking import FLOOR
 from uhebo_experiments.problems.harsh import COUNTED, START
 from uhebo_experiments.runner import compute
 from uhebo_experiments.style import png_inches
-from uhebo_experiments.table import RUNS, Record, Table
+from uhebo_experiments.table import RUNS, Table
 
 CLOCK = "costs.jsonl.gz"
 COST_SEEDS = 5
@@ -51,7 +52,7 @@ def write(folder: Path) -> Path:
     page = Page("Constraints, failures, penalties, branches: uhebo beside other libraries")
     page.text(
         "Made by `python -m uhebo_experiments.benchmarks.real_problems` from runs of "
-        f"{_days(cell for cell, _ in (*runs, *costs))}. Versions: {_versions((*runs, *costs))}. Every library runs at "
+        f"{days((*runs, *costs))}. Versions: {entry_versions((*runs, *costs))}. Every library runs at "
         "its defaults with its own start-up points, which count; uhebo is told the number of trials. Seeds:"
     )
     page.table(*seed_rows(seen))
@@ -106,15 +107,6 @@ def problem_rows() -> list[list[str]]:
         [name, str(len(case.space)), str(len(case.evaluate(case.best).constraints)), case.about]
         for name, case in CASES.items()
     ]
-
-
-def _days(cells: Iterable[Record]) -> str:
-    days = sorted({cell["date"] for cell in cells})
-    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "no day"
-
-
-def _versions(runs: Iterable[tuple[Record, list[Record]]]) -> str:
-    return ", ".join(sorted({f"{cell['entry']} {records[0]['version']}" for cell, records in runs}))
 
 
 def compare_real(

@@ -14,7 +14,7 @@ from uhebo_experiments.peers.runs import ENOUGH_S, MANY_POINTS, ClockCell, PeerC
 from uhebo_experiments.problems.sets import problem_set
 from uhebo_experiments.runner import compute
 from uhebo_experiments.style import png_inches
-from uhebo_experiments.table import RUNS, Record, Table, Task
+from uhebo_experiments.table import CLOCK, RUNS, Record, Table, Task
 
 MODULES = {
     "optuna-cma": "cmaes",
@@ -64,7 +64,7 @@ def compare_peers(
         if name not in PEERS:
             raise InvalidInputError(f"unknown library {name!r}; choose among {', '.join(PEERS)}")
     cells = [PeerCell(library, name, seed, budget) for seed in range(seeds) for name in names for library in libraries]
-    runs, timings = Table(folder / RUNS), Table(folder / "clock.jsonl.gz")
+    runs, timings = Table(folder / RUNS), Table(folder / CLOCK)
     results = compute(cells, runs, run_peer, jobs=jobs, progress=progress, label="runs")
     clock: dict[ClockCell, list[Record]] = {}
     timed = libraries

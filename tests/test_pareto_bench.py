@@ -1,0 +1,135 @@
+"""`uhebo bench pareto`: its problems against an oracle, its numbers from records, a tiny comparison from end to end."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import require
+from tests.shell import Shell
+from uhebo_experiments.benchmarks import pareto, pareto_board, pareto_runs
+from uhebo_experiments.benchmarks.pareto_board import aims, board, missing_rows, rank_rows, ranks, time_ratios
+from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, Run, run
+from uhebo_experiments.benchmarks.real_runs import OURS
+from uhebo_experiments.peers.several import ENTRIES
+from uhebo_experiments.problems.several import SEVERAL
+from uhebo_experiments.table import RUNS, Record
+
+Runs = list[tuple[Record, list[Record]]]
+ORACLES = {
+    "zdt1": ("ZDT1", (6,)),
+    "zdt2": ("ZDT2", (6,)),
+    "zdt3": ("ZDT3", (6,)),
+    "dtlz2": ("DTLZ2", (6, 3)),
+    "branin-currin": ("BraninCurrin", ()),
+    "vehicle-safety": ("VehicleSafety", ()),
+    "c2-dtlz2": ("C2DTLZ2", (6, 2)),
+}
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_problems_are_those_of_botorch(name: str) -> None:
+    torch = require("torch", "pip install torch==2.13.0")
+    require("botorch", "pip install 'uhebo[botorch]'")
+    from botorch.test_functions import multi_objective
+
+    kind, given = ORACLES[name]
+    oracle, case = getattr(multi_objective, kind)(*given), SEVERAL[name]
+    rows = np.random.default_rng(0).random((200, len(case.space)))
+    points = [case.decode(row) for row in rows]
+    X = torch.tensor([list(point.values()) for point in points], dtype=torch.double)
+    found = [case.evaluate(point) for point in points]
+    values = oracle.evaluate_true(X).numpy()
+    if name == "zdt3":  # BoTorch's lacks the factor g
+        values[:, 1] *= 1.0 + 9.0 * rows[:, 1:].mean(axis=1)
+    np.testing.assert_allclose([one.values for one in found], values, atol=1e-12)
+    assert case.reference == pytest.approx(oracle.ref_point.tolist())
+    assert case.largest == pytest.approx(oracle.max_hv)
+    if name == "c2-dtlz2":
+        slack = oracle.evaluate_slack_true(X).numpy()
+        np.testing.assert_allclose([one.constraints for one in found], -slack, atol=1e-12)
+
+
+def test_a_forest_is_judged_by_errors_and_by_comparisons() -> None:
+    require("sklearn", "pip install uhebo-experiments")
+    case = SEVERAL["trees"]
+    stump = case.evaluate({"trees": 3, "depth": 1, "features": 8, "leaf": 1})
+    assert stump.values[1] == 3.0  # one comparison in each tree, whatever the digit
+    forest = case.evaluate({"trees": 10, "depth": 12, "features": 8, "leaf": 1})
+    assert forest.values[0] < 0.1 < stump.values[0]
+    assert 30.0 < forest.values[1] <= 120.0
+
+
+def fabricated(covered: dict[str, float], seeds: int = 6) -> Runs:
+    """Runs of all libraries on all problems that cover a share of the hypervolume."""
+    runs: Runs = []
+    for name, case in SEVERAL.items():
+        largest = case.largest or float(np.prod(case.reference))
+        ideal = [0.0] * case.objectives
+        for entry in ENTRIES:
+            for seed in range(seeds):
+                volume = (covered.get(entry, 0.5) - 0.001 * seed) * largest
+                records: list[Record] = [{"values": ideal, "hypervolume": volume, "version": "1"}] * TRIALS
+                runs.append(({"entry": entry, "problem": name, "seed": seed, "date": "today"}, records))
+    return runs
+
+
+def test_aims_are_reached_by_who_is_ahead_and_not_by_who_is_behind() -> None:
+    fast = time_ratios(
+        ({"points": n}, [{"entry": OURS, "seconds": 1.0}, {"entry": RIVAL, "seconds": 8.0}]) for n in SIZES
+    )
+    _, ahead = aims(board(fabricated({OURS: 0.9})), fast)
+    assert {row[2] for row in ahead} == {"yes"}
+    assert ahead[1][1] == "0.12 of it"
+    _, behind = aims(board(fabricated({OURS: 0.4})), {n: np.array([0.3]) for n in SIZES})
+    assert {row[2] for row in behind} == {"no"}
+    assert behind[0][1].startswith("0 of 9; behind on zdt1 (optuna-gp)")
+    _, few = aims(board(fabricated({OURS: 0.9}, seeds=2)), {})
+    assert [row[2] for row in few] == ["–"] * 4
+
+
+def test_ranks_are_expectations_over_pairs_of_runs() -> None:
+    seen = board(fabricated({OURS: 0.9, "botorch": 0.2}))
+    found = ranks(seen, "zdt1")
+    assert (found[OURS], found["botorch"]) == (1.0, 5.0)
+    assert found[RIVAL] == pytest.approx(3.0)  # level with two others
+    assert sum(found.values()) == pytest.approx(15.0)
+    assert rank_rows(seen)[1][-1][1] == "1.00 ± 0.00"
+    assert missing_rows(seen)[1][0][1].startswith("10 (10 ± ")
+    assert missing_rows(seen)[1][0][2].startswith("50 + (")
+
+
+def test_a_run_records_values_without_noise_and_the_volume_of_feasible_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pareto_runs, "TRIALS", 14)
+    case = SEVERAL["c2-dtlz2"]
+    records = run(Run("optuna-nsga2", case.name, 0))
+    kept = [record["values"] for record in records if "infeasible" not in record]
+    assert 0 < len(kept) < len(records)
+    best = max((1.1 - np.array(kept)).prod(axis=1))  # a bound that needs no hypervolume
+    assert best <= records[-1]["hypervolume"] < 0.4
+    assert records[-1]["hypervolume"] == pytest.approx(case.hypervolume(np.array(kept)))
+    noisy = run(Run("optuna-tpe", "branin-currin-noisy", 1))
+    exact = run(Run("optuna-tpe", "branin-currin", 1))
+    assert noisy[0]["values"] == exact[0]["values"]
+
+
+def test_a_tiny_comparison_from_end_to_end(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped and started again it runs nothing twice; the shell's command writes the same page."""
+    for module in (pareto, pareto_board, pareto_runs):
+        monkeypatch.setattr(module, "TRIALS", 7)
+    options = {"seeds": 1, "entries": [OURS, "optuna-nsga2"], "problems": ["zdt1", "branin-currin-noisy"]}
+    page = pareto.compare_pareto(tmp_path / "pareto", progress=False, **options)  # type: ignore[arg-type]
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert re.search(r"\| zdt1 \| [0-9.]+ \| not run \| [0-9.]+ \| not run", text)
+    for name in ("pareto.png", "pareto.pdf", RUNS):
+        assert (tmp_path / "pareto" / name).stat().st_size > 0
+    monkeypatch.setattr("uhebo_experiments.runner._computed", lambda *_: pytest.fail("run twice"))
+    monkeypatch.setattr(pareto, "draw", lambda _, folder: folder / "pareto.png")
+    shell("bench", "pareto", "--page", "--out", str(tmp_path / "pareto"))
+    assert "wrote" in shell.err
+    assert page.with_suffix(".md").read_text(encoding="utf-8") == text
+    assert "unknown library 'gp'; choose among uhebo" in shell.refuses("bench", "pareto", "--libraries", "gp")
+    assert "--page is not for peers" in shell.refuses("bench", "peers", "--page")
