@@ -41,7 +41,7 @@ EXAMPLES = (
     Example("search_cv.py", ("--trials", "12"), ("best f1 over the folds: 0.9", "f1 on data it never saw: 0.9")),
     Example("botorch_loop.py", ("--trials", "2"), ("SingleTaskGP", "UHEModel"), (TORCH, BOTORCH)),
     Example("ray_tune.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials, 0 errors", "best loss"), (RAY,)),
-    Example("dask_cluster.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials by 2 workers",), (DASK,)),
+    Example("dask_cluster.py", ("--trials", "8"), ("Result of 8 trials, 8 finished",), (DASK,)),
     Example("add_a_method.py", ("--trials", "10", "--seeds", "1"), ("random-when-stuck", "the maximum is")),
 )
 

@@ -2,36 +2,27 @@
 
 import difflib
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from optuna.storages import BaseStorage
-from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
-from optuna.trial import Trial as OptunaTrial
+from optuna.trial import FrozenTrial
 
-from uhebo.checks import boolean, integer, number
-from uhebo.directions import Direction, checked_directions, several_in, study_in
+from uhebo.directions import Direction, checked_directions
 from uhebo.errors import InvalidInputError
-from uhebo.initial import Points, checked_points, enqueue
+from uhebo.executor import GivenExecutor
+from uhebo.initial import Points
 from uhebo.methods import Strategy
-from uhebo.objective import Function, call, check_objective, checked_value, checked_values
-from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
-from uhebo.optuna_.gaps import QUIET, suggest_active
+from uhebo.objective import Function
 from uhebo.optuna_.sampler import UHESampler
-from uhebo.optuna_.trial_log import logger
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
-from uhebo.space import SearchSpace, When, storable
+from uhebo.search import Callback, Constraints, How, SeveralValues, search
+from uhebo.space import When
 from uhebo.space.rules import GivenRule
 
-SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
-"""A function of the user's with one value for each objective."""
-Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
-Callback = Callable[[Study, FrozenTrial], None]
 SYNONYMS = {
     **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter"), "n_trials"),
     **dict.fromkeys(("init_points", "n_initial_points", "num_initial_points"), "n_startup_trials"),
@@ -54,6 +45,10 @@ def minimize(
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
+    executor: GivenExecutor | None = None,
+    n_parallel: int | None = None,
+    evaluation_timeout: float | None = None,
+    retries: int = 2,
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -80,6 +75,12 @@ def minimize(
         storage: where trials are kept, as in the shell: "study.db", a database URL, or an Optuna storage; default
             memory. With `study_name`, an existing study is continued.
         n_jobs: trials run at once, in threads.
+        executor: where `fn` and `constraints` are called instead: an executor of concurrent.futures, loky, Dask, MPI,
+            Ray …, or a function that makes one and can make it anew when it breaks; "processes:8" or
+            "dask://host:port". Suggestions are made here, as results arrive.
+        n_parallel: evaluations at once on the executor; no more than it can run.
+        evaluation_timeout: on the executor, seconds after which an evaluation fails.
+        retries: on the executor, how often an evaluation whose worker was lost is tried again.
         timeout: seconds after which no new trial is started.
         callbacks: each called as `callback(study, trial)` after every trial; `study.stop()` ends the run.
         progress: show a progress bar; default: when the standard error stream is a terminal.
@@ -92,11 +93,12 @@ def minimize(
 
     Ctrl-C ends the run early and returns what was done.
     """
-    options = {**constrained(options, constraints), "subject_to": subject_to}
-    return _optimize(
-        "minimize", fn, space, n_trials, initial, storage, study_name,
-        partial(make_sampler, seed, method, options, of=minimize), n_jobs, timeout, callbacks, progress, catch,
+    how = How(
+        initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
+        progress, catch,
     )  # fmt: skip
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=minimize)
+    return search("minimize", fn, space, n_trials, constraints, sampler_for, how)
 
 
 def maximize(
@@ -110,6 +112,10 @@ def maximize(
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     n_jobs: int = 1,
+    executor: GivenExecutor | None = None,
+    n_parallel: int | None = None,
+    evaluation_timeout: float | None = None,
+    retries: int = 2,
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -119,11 +125,12 @@ def maximize(
     **options: Any,
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
-    options = {**constrained(options, constraints), "subject_to": subject_to}
-    return _optimize(
-        "maximize", fn, space, n_trials, initial, storage, study_name,
-        partial(make_sampler, seed, method, options, of=maximize), n_jobs, timeout, callbacks, progress, catch,
+    how = How(
+        initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
+        progress, catch,
     )  # fmt: skip
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=maximize)
+    return search("maximize", fn, space, n_trials, constraints, sampler_for, how)
 
 
 def optimize(
@@ -149,92 +156,9 @@ def optimize(
     arguments = inspect.signature(minimize).parameters.values()
     run = {a.name: options.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
     constraints, subject_to, seed, method = (run.pop(name) for name in ("constraints", "subject_to", "seed", "method"))
-    options = {**constrained(options, constraints), "subject_to": subject_to}
-    result = _optimize(
-        named, fn, space, n_trials, sampler_for=partial(make_sampler, seed, method, options, of=minimize), **run
-    )
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=minimize)
+    result = search(named, fn, space, n_trials, constraints, sampler_for, How(**run))
     return ParetoResult(result.study, result.interrupted)
-
-
-def _optimize(
-    direction: Direction | dict[str, Direction],
-    fn: Function | SeveralValues,
-    space: Mapping[str, Any],
-    n_trials: int,
-    initial: Points,
-    storage: str | Path | BaseStorage | None,
-    study_name: str | None,
-    sampler_for: Callable[..., UHESampler],
-    n_jobs: int,
-    timeout: float | None,
-    callbacks: Sequence[Callback],
-    progress: bool | None,
-    catch: type[Exception] | tuple[type[Exception], ...],
-) -> Result:
-    """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
-    searched = SearchSpace.of(space)
-    storable(searched.distributions, storage)
-    check_objective(fn, searched.distributions, optional=searched.conditions)
-    n_trials = integer("n_trials", n_trials, 1)
-    points = checked_points(initial, searched)
-    if timeout is not None:
-        timeout = number("timeout", timeout, above=0, also=" of seconds, or None")
-    if progress is not None:
-        boolean("progress", progress)
-    if n_jobs != -1:
-        integer("n_jobs", n_jobs, 1, also=", or -1 for one per processor")
-    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
-        raise InvalidInputError(f"callbacks is {callbacks!r}; expected a list of functions (study, trial)")
-    sampler_for = partial(sampler_for, space=space)
-    sampler_for(n_trials)
-    started: set[int] = set()
-
-    def objective(trial: OptunaTrial) -> float | list[float]:
-        started.add(trial.number)
-        params = suggest_active(trial, searched)
-        try:
-            returned = call(fn, params, lambda: trial)
-        except KeyboardInterrupt:
-            trial.set_user_attr(FAILURE, INTERRUPTED)  # Optuna says that it failed, and not that of this
-            raise
-        if isinstance(direction, str):
-            return checked_value(returned, trial.number)
-        return checked_values(returned, list(direction), trial.number)
-
-    with QUIET:
-        if storage is not None:
-            # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
-            from uhebo.storage.places import open_storage
-
-            storage = open_storage(storage, create=True)
-        if isinstance(direction, str):
-            study = study_in(storage, study_name, direction, "call uhebo.{}")
-        else:
-            study = several_in(storage, study_name, direction)
-        enqueue(study, points, n_trials)
-        # Trials that wait in the queue are among those to be run.
-        begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
-        study.sampler = sampler_for(begun + n_trials)
-        if study.sampler.is_exhausted(study):
-            logger.warning("all points of the space have been tried: nothing is run; when_exhausted='repeat' goes on")
-            return Result(study)
-        try:
-            study.optimize(
-                objective,
-                n_trials=n_trials,
-                timeout=timeout,
-                n_jobs=n_jobs,
-                callbacks=list(callbacks),
-                catch=catch,
-                show_progress_bar=sys.stderr.isatty() if progress is None else progress,
-            )
-        except KeyboardInterrupt:
-            # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
-            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                if trial.number in started:
-                    interrupt(study, trial)
-            return Result(study, interrupted=True)
-    return Result(study)
 
 
 def make_sampler(
@@ -246,11 +170,13 @@ def make_sampler(
     of: Callable[..., Any] = UHESampler,
     given: str = "",
     space: Mapping[str, Any] | None = None,
+    constraints: Constraints | None = None,
 ) -> UHESampler:
     """A sampler with the options that a function (`of`) was called with; one that neither has is refused.
 
     It knows the space from the start where the first trial must keep to something: rules, conditions.
     """
+    options = constrained(options, constraints)
     known = {name for made in (of, UHESampler) for name in inspect.signature(made).parameters} - {"options"}
     for name in options:
         if name not in known:
@@ -267,7 +193,7 @@ def make_sampler(
         raise InvalidInputError(f"{given}{error}; the options are those of uhebo.UHESampler") from error
 
 
-def constrained(options: dict[str, Any], constraints: Constraints | None) -> dict[str, Any]:
+def constrained(options: Mapping[str, Any], constraints: Constraints | None) -> Mapping[str, Any]:
     """Options of the sampler with a function of the parameters as its constraints."""
     if constraints is None:
         return options

@@ -21,6 +21,14 @@ class EvaluationFailed(UheboError):
     """This trial has no value; the study goes on."""
 
 
+class EvaluationTimeout(EvaluationFailed):
+    """An evaluation took longer than it may."""
+
+
+class EvaluationLost(EvaluationFailed):
+    """The workers that were to evaluate a trial died, or cannot be reached."""
+
+
 class CannotEvaluate(InvalidInputError):
     """No trial can have a value: the program that is to be run cannot be started, say. The run ends."""
 

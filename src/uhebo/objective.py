@@ -54,9 +54,14 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
         )
 
 
+def takes_trial(fn: Callable[..., Any], names: Iterable[str]) -> bool:
+    """Whether a function of these parameters gets the trial as well."""
+    return TRIAL not in names and any(a.name == TRIAL and a.kind in BY_NAME for a in _arguments(fn) or ())
+
+
 def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: TrialGetter | None) -> Any:
     """What `fn` returns for these parameters; it gets the trial if it has an argument `trial`."""
-    if TRIAL in params or not any(a.name == TRIAL and a.kind in BY_NAME for a in _arguments(fn) or ()):
+    if not takes_trial(fn, params):
         return fn(**params)
     if trial is None:
         raise CannotEvaluate(

@@ -1,0 +1,156 @@
+"""A search: what cannot work is refused, then trials are run, here or on an executor, until the budget is used."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import Trial as OptunaTrial
+
+from uhebo.checks import boolean, integer, number
+from uhebo.directions import Direction, several_in, study_in
+from uhebo.errors import EvaluationFailed, InvalidInputError
+from uhebo.executor import Evaluations, GivenExecutor
+from uhebo.initial import Points, checked_points, enqueue
+from uhebo.objective import Function, call, check_objective, checked_value, checked_values
+from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
+from uhebo.optuna_.gaps import QUIET, suggest_active
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.trial_log import logger
+from uhebo.result import Result
+from uhebo.space import SearchSpace, storable
+
+SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
+"""A function of the user's with one value for each objective."""
+Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
+Callback = Callable[[Study, FrozenTrial], None]
+
+
+@dataclass(frozen=True)
+class How:
+    """How a search is run; `uhebo.minimize` says what each of these is."""
+
+    initial: Points
+    storage: str | Path | BaseStorage | None
+    study_name: str | None
+    n_jobs: int
+    executor: GivenExecutor | None
+    n_parallel: int | None
+    evaluation_timeout: float | None
+    retries: int
+    timeout: float | None
+    callbacks: Sequence[Callback]
+    progress: bool | None
+    catch: type[Exception] | tuple[type[Exception], ...]
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.timeout is not None:
+            number("timeout", self.timeout, above=0, also=" of seconds, or None")
+        if self.progress is not None:
+            boolean("progress", self.progress)
+        if self.n_jobs != -1:
+            integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
+        if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
+            raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
+
+    def evaluations(self) -> Evaluations | None:
+        """Where the function is called, if not here."""
+        if self.executor is not None:
+            if self.n_jobs != 1:
+                raise InvalidInputError("n_jobs is for threads here; with an executor, give n_parallel instead")
+            return Evaluations(self.executor, self.n_parallel, self.evaluation_timeout, self.retries)
+        for name in ("n_parallel", "evaluation_timeout"):
+            if getattr(self, name) is not None:
+                raise InvalidInputError(f"{name} is for an executor, and none was given")
+        return None
+
+
+def search(
+    direction: Direction | dict[str, Direction],
+    fn: Function | SeveralValues,
+    space: Mapping[str, Any],
+    n_trials: int,
+    constraints: Constraints | None,
+    sampler_for: Callable[..., UHESampler],
+    how: How,
+) -> Result:
+    """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
+    searched = SearchSpace.of(space)
+    storable(searched.distributions, how.storage)
+    check_objective(fn, searched.distributions, optional=searched.conditions)
+    n_trials = integer("n_trials", n_trials, 1)
+    points = checked_points(how.initial, searched)
+    how.check()
+    evaluations = how.evaluations()
+    if evaluations is not None:
+        fn = evaluations.of(fn, searched.names)
+        if callable(constraints):
+            constraints = evaluations.of(constraints, searched.names)
+    sampler_for = partial(sampler_for, space=space, constraints=constraints)
+    sampler_for(n_trials)
+    started: set[int] = set()
+    one_by_one = threading.Lock()
+
+    def objective(trial: OptunaTrial) -> float | list[float]:
+        started.add(trial.number)
+        with one_by_one:  # so that a suggestion knows the one before
+            params = suggest_active(trial, searched)
+        try:
+            returned = call(fn, params, lambda: trial)
+        except KeyboardInterrupt:
+            trial.set_user_attr(FAILURE, INTERRUPTED)  # Optuna says that it failed, and not that of this
+            raise
+        except EvaluationFailed as error:
+            trial.set_user_attr(FAILURE, str(error))
+            raise
+        if isinstance(direction, str):
+            return checked_value(returned, trial.number)
+        return checked_values(returned, list(direction), trial.number)
+
+    with QUIET, nullcontext() if evaluations is None else evaluations.running():
+        study = _study(direction, how)
+        enqueue(study, points, n_trials)
+        # Trials that wait in the queue are among those to be run.
+        begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
+        study.sampler = sampler_for(begun + n_trials)
+        if study.sampler.is_exhausted(study):
+            logger.warning("all points of the space have been tried: nothing is run; when_exhausted='repeat' goes on")
+            return Result(study)
+        catch = how.catch if isinstance(how.catch, tuple) else (how.catch,)
+        try:
+            study.optimize(
+                objective,
+                n_trials=n_trials,
+                timeout=how.timeout,
+                n_jobs=how.n_jobs if evaluations is None else evaluations.n_parallel,
+                callbacks=list(how.callbacks),
+                catch=catch if evaluations is None else (*catch, EvaluationFailed),
+                show_progress_bar=sys.stderr.isatty() if how.progress is None else how.progress,
+            )
+        except KeyboardInterrupt:
+            # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.
+            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if trial.number in started:
+                    interrupt(study, trial)
+            return Result(study, interrupted=True)
+    return Result(study)
+
+
+def _study(direction: Direction | dict[str, Direction], how: How) -> Study:
+    storage = how.storage
+    if storage is not None:
+        # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
+        from uhebo.storage.places import open_storage
+
+        storage = open_storage(storage, create=True)
+    if isinstance(direction, str):
+        return study_in(storage, how.study_name, direction, "call uhebo.{}")
+    return several_in(storage, how.study_name, direction)
