@@ -15,6 +15,7 @@ from uhebo_experiments.problems import PROBLEMS, Problem, problem, real
 from uhebo_experiments.problems.synthetic import Path
 
 SYNTHETIC = ["branin", "hartmann3", "deceptive", "h1", "h1-100", "h1-outside", "deceptive-3d", "gp-2d-0.2", "gp-3d-0.3"]
+SYNTHETIC += ["gp-2d-0.05x1", "warped-2d-0.3"]
 REAL = ["lr-vehicle", "xgboost-australian", "xgboost-kc1", "rf-wilt"]
 
 

@@ -1,4 +1,4 @@
-"""`uhebo bench`: uhebo beside other libraries, on one harness."""
+"""`uhebo bench`: uhebo beside other libraries, and its methods beside each other, on one harness each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from uhebo.cli.output import say
 from uhebo.errors import InvalidInputError
 
-BENCHES = ("peers", "real-problems", "pareto")
+BENCHES = ("peers", "real-problems", "pareto", "hyperparameters")
 
 
 def bench(
@@ -20,13 +20,14 @@ def bench(
         typer.Argument(
             metavar="|".join(BENCHES),
             help="peers: other libraries on plain problems; real-problems: under constraints, failures, branches; "
-            "pareto: with several objectives.",
+            "pareto: with several objectives; hyperparameters: our methods where the prior is right and where it "
+            "misleads.",
         ),
     ] = "peers",
     problems: Annotated[str, typer.Option("--set", help="Of peers, the problems: tuning or reporting.")] = "reporting",
     libraries: Annotated[
         str | None,
-        typer.Option(help="Names, separated by commas; default all installed."),
+        typer.Option(help="Names, separated by commas; default all installed. Of hyperparameters, methods."),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs of each on each problem; default 10 for peers, else 20.")
@@ -35,7 +36,7 @@ def bench(
         int | None,
         typer.Option(
             min=1,
-            help="Of peers, iterations after 3d uniform points; default 50.",
+            help="Of peers and hyperparameters, iterations after 3d uniform points; default 50 and 40.",
         ),
     ] = None,
     sizes: Annotated[str, typer.Option(help="Of peers, numbers of points at which suggestions are timed.")] = (
@@ -47,7 +48,7 @@ def bench(
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     out: Annotated[Path | None, typer.Option(help="Folder for records, figure and tables; default: the name.")] = None,
 ) -> None:
-    """Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.
+    """Compare uhebo with Optuna, BoTorch, SMAC3 and others, or its methods with each other: ranks, regret, seconds.
 
     Every finished run is on disk at once; stop with Ctrl-C and give the same command to go on.
 
@@ -68,7 +69,7 @@ def bench(
         if what == "peers"
         else _from_records(what, folder)
         if page
-        else _others(what, folder, named, seeds or 20, jobs)
+        else _others(what, folder, named, seeds or 20, budget, jobs)
     )
     say(f"wrote {written}")
 
@@ -88,17 +89,22 @@ def _peers(
     )
 
 
-def _others(what: str, folder: Path, named: Sequence[str] | None, seeds: int, jobs: int) -> Path:
+def _others(what: str, folder: Path, named: Sequence[str] | None, seeds: int, budget: int | None, jobs: int) -> Path:
     if what == "real-problems":
         from uhebo_experiments.benchmarks.real_problems import compare_real
 
         return compare_real(folder, seeds=seeds, entries=named, jobs=jobs)
-    from uhebo_experiments.benchmarks.pareto import compare_pareto
+    if what == "pareto":
+        from uhebo_experiments.benchmarks.pareto import compare_pareto
 
-    return compare_pareto(folder, seeds=seeds, entries=named, jobs=jobs)
+        return compare_pareto(folder, seeds=seeds, entries=named, jobs=jobs)
+    from uhebo_experiments.arena import BUDGET, compete
+
+    return compete(folder, seeds=seeds, methods=named, budget=budget or BUDGET, jobs=jobs)
 
 
 def _from_records(what: str, folder: Path) -> Path:
+    from uhebo_experiments import arena
     from uhebo_experiments.benchmarks import pareto, real_problems
 
-    return {"real-problems": real_problems.write, "pareto": pareto.write}[what](folder)
+    return {"real-problems": real_problems.write, "pareto": pareto.write, "hyperparameters": arena.write}[what](folder)

@@ -9,7 +9,7 @@ from uhebo.errors import InvalidInputError
 from uhebo_experiments.problems.classics import FAMILIES, classic
 from uhebo_experiments.problems.learning import LEARNING
 from uhebo_experiments.problems.real import lr_vehicle, rf_wilt, xgboost_on
-from uhebo_experiments.problems.synthetic import Problem, branin, deceptive, gp_path, h1, hartmann3
+from uhebo_experiments.problems.synthetic import Problem, branin, deceptive, gp_path, h1, hartmann3, warped_path
 
 PROBLEMS: dict[str, Callable[[int | None], Problem]] = {
     "branin": lambda _: branin(),
@@ -23,15 +23,19 @@ PROBLEMS: dict[str, Callable[[int | None], Problem]] = {
     "xgboost-kc1": lambda fidelity: xgboost_on("kc1", fidelity or 2000),
     "rf-wilt": lambda fidelity: rf_wilt(fidelity or 512),
 }
-"""Name -> problem at a fidelity (None: the full one). `gp-<d>d-<lengthscale>` and `deceptive-<d>d` are names too."""
+"""Name -> problem at a fidelity (None: the full one). `gp-<d>d-<lengthscale>` (or `gp-2d-0.05x1`,
+one along each axis), `warped-<d>d-<lengthscale>` and `deceptive-<d>d` are names too."""
 
 
 def problem(name: str, *, seed: int = 0, fidelity: int | None = None) -> Problem:
-    """A problem by name; `seed` picks the sample path of a `gp-…` problem and changes nothing elsewhere."""
+    """A problem by name; `seed` picks the path of a `gp-…` or `warped-…` problem and changes nothing elsewhere."""
     if name in PROBLEMS:
         return PROBLEMS[name](fidelity)
-    if path := re.fullmatch(r"gp-(\d+)d-([0-9.]+)", name):
-        return gp_path(int(path[1]), float(path[2]), seed=seed)
+    if path := re.fullmatch(r"gp-(\d+)d-([0-9.]+(?:x[0-9.]+)*)", name):
+        scales = tuple(float(scale) for scale in path[2].split("x"))
+        return gp_path(int(path[1]), scales if len(scales) > 1 else scales[0], seed=seed)
+    if path := re.fullmatch(r"warped-(\d+)d-([0-9.]+)", name):
+        return warped_path(int(path[1]), float(path[2]), seed=seed)
     if name in LEARNING:
         return LEARNING[name]()
     if "~" in name:
@@ -46,7 +50,8 @@ def problem(name: str, *, seed: int = 0, fidelity: int | None = None) -> Problem
     raise InvalidInputError(
         f"unknown problem {name!r}; choose one of {', '.join(problem_names())}, "
         f"{', '.join(f'{name}-<d>d' for name, family in FAMILIES.items() if not family.dimension)}, "
-        "gp-<d>d-<lengthscale>, deceptive-<d>d; a suffix ~0.1 adds noise of 10 % of the range"
+        "gp-<d>d-<lengthscale>, warped-<d>d-<lengthscale>, deceptive-<d>d; a suffix ~0.1 adds noise of 10 % of the "
+        "range"
     )
 
 

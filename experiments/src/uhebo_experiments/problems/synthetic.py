@@ -182,7 +182,7 @@ class Path:
     weights: Array
 
     @classmethod
-    def draw(cls, dimension: int, lengthscale: float, rng: Rng) -> Path:
+    def draw(cls, dimension: int, lengthscale: float | Array, rng: Rng) -> Path:
         frequencies = rng.standard_normal((FEATURES, dimension)) / lengthscale
         frequencies *= np.sqrt(5 / rng.chisquare(5, (FEATURES, 1)))
         weights = rng.standard_normal(FEATURES) * math.sqrt(2 / FEATURES)
@@ -199,19 +199,42 @@ class Path:
 
 
 @cache
-def gp_path(dimension: int = 2, lengthscale: float = 0.2, *, seed: int = 0) -> Problem:
-    """A sample path on the unit cube.
+def gp_path(dimension: int = 2, lengthscale: float | tuple[float, ...] = 0.2, *, seed: int = 0) -> Problem:
+    """A sample path on the unit cube, with one lengthscale or one along each axis.
 
     Its maximum is climbed to from the best of many random points, so it is a lower bound (and exact for all practical
     purposes in few dimensions).
     """
-    rng = np.random.default_rng([seed, dimension, round(lengthscale * 1e6)])
-    path = Path.draw(dimension, lengthscale, rng)
+    scales = lengthscale if isinstance(lengthscale, tuple) else (lengthscale,)
+    if len(scales) not in (1, dimension):
+        raise InvalidInputError(f"{len(scales)} lengthscales for {dimension} dimensions; expected one, or one for each")
+    rng = np.random.default_rng([seed, dimension, *(round(scale * 1e6) for scale in scales)])
+    path = Path.draw(dimension, np.array(scales), rng)
     candidates = rng.random((1000 * dimension, dimension))
     starts = candidates[np.argsort(-path(candidates))[:20]]
     found = minimise(path.descent, starts, np.zeros(dimension), np.ones(dimension), first_step=0.02, max_step=0.1)
     best = int(np.argmin(found.value))
-    about = f"sample path {seed} of a Matérn-5/2 GP with lengthscale {lengthscale:g}"
+    words = " and ".join(f"{scale:g}" for scale in scales)
+    about = f"sample path {seed} of a Matérn-5/2 GP with lengthscale {words}"
     bounds = [(0.0, 1.0)] * dimension
     maximum = -float(found.value[best])
-    return box(f"gp-{dimension}d-{lengthscale:g}", path, bounds, maximum, [found.x[best].tolist()], about)
+    name = f"gp-{dimension}d-{'x'.join(f'{scale:g}' for scale in scales)}"
+    return box(name, path, bounds, maximum, [found.x[best].tolist()], about)
+
+
+WARP = 3
+"""Power of the warp of inputs: the path varies three times as fast at 0, and not at all at 1."""
+
+
+@cache
+def warped_path(dimension: int = 2, lengthscale: float = 0.3, *, seed: int = 0) -> Problem:
+    """A sample path of 1 - (1 - x_i)^WARP along each axis: fast near 0 and flat near 1, as no stationary GP is."""
+    path = gp_path(dimension, lengthscale, seed=seed)
+    assert path.rows is not None
+    assert path.optimum is not None
+    rows = path.rows
+    best = [[1.0 - (1.0 - u) ** (1.0 / WARP) for u in path.maximisers[0].values()]]
+    about = f"{path.about}, squeezed towards 0"
+    bounds = [(0.0, 1.0)] * dimension
+    name = f"warped-{dimension}d-{lengthscale:g}"
+    return box(name, lambda X: rows(1.0 - (1.0 - X) ** WARP), bounds, path.optimum, best, about)
