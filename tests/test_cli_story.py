@@ -26,7 +26,23 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import as_distributions
 
 GUIDE = Path(__file__).parent.parent / "docs" / "shell.md"
-COMMANDS = ["create", "suggest", "tell", "best", "history", "status", "optimize", "worker", "diagnose", "report"]
+COMMANDS = [
+    "create",
+    "suggest",
+    "tell",
+    "amend",
+    "drop",
+    "skip",
+    "restore",
+    "log",
+    "best",
+    "history",
+    "status",
+    "optimize",
+    "worker",
+    "diagnose",
+    "report",
+]
 COMMANDS += ["dashboard", "methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
 
 

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from uhebo.integrations.search_cv import UHESearchCV as UHESearchCV
     from uhebo.methods import METHODS as METHODS
     from uhebo.methods import register as register
-    from uhebo.optuna_.endings import skip as skip
+    from uhebo.optuna_.changes import amend as amend
+    from uhebo.optuna_.changes import changes as changes
+    from uhebo.optuna_.changes import drop as drop
+    from uhebo.optuna_.changes import restore as restore
+    from uhebo.optuna_.changes import skip as skip
+    from uhebo.optuna_.corrected import corrected as corrected
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
     from uhebo.result import load as load
@@ -31,7 +36,8 @@ _NAMES = {
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),
-    "uhebo.optuna_.endings": ("skip",),
+    "uhebo.optuna_.changes": ("amend", "changes", "drop", "restore", "skip"),
+    "uhebo.optuna_.corrected": ("corrected",),
     "uhebo.optuna_.sampler": ("UHESampler",),
     "uhebo.result": ("Result", "load"),
     "uhebo.space": ("Categorical", "Float", "Int", "When"),

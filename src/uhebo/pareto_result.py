@@ -52,7 +52,7 @@ class ParetoResult(Result):
     @property
     def front(self) -> list[FrozenTrial]:
         """Trials that no feasible one beats in every objective, in order of their numbers."""
-        trials = feasible_trials(self.study)
+        trials = feasible_trials(self._read)
         return [trials[i] for i in np.flatnonzero(non_dominated(self._oriented(trials)))] if trials else []
 
     @property
@@ -146,7 +146,7 @@ class ParetoResult(Result):
 
     @property
     def _chosen(self) -> list[FrozenTrial]:
-        trials = feasible_trials(self.study)
+        trials = feasible_trials(self._read)
         if not trials:
             raise InvalidInputError(
                 f"no trial is feasible and has all its values ({len(self.study.trials)} were started): "

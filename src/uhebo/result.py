@@ -16,6 +16,9 @@ from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
+from uhebo.optuna_.corrected import corrected
+from uhebo.optuna_.corrections import changes_of
+from uhebo.optuna_.endings import state_name
 from uhebo.optuna_.gaps import QUIET
 
 if TYPE_CHECKING:
@@ -45,6 +48,11 @@ class Result:
     interrupted: bool = False
     """Stopped by Ctrl-C before all trials were done."""
 
+    @cached_property
+    def _read(self) -> Study:
+        """The study with corrections applied."""
+        return corrected(self.study)
+
     @property
     def best_params(self) -> dict[str, Any]:
         """Parameters of the best finished trial; under constraints, of the best feasible one."""
@@ -69,14 +77,14 @@ class Result:
                 f"there is no single best trial: the study has {len(self.study.directions)} objectives, and "
                 "result.study.best_trials is its front"
             )
-        best = best_trial(self.study)
+        best = best_trial(self._read)
         if best is None:
             raise InvalidInputError(f"no trial is feasible; {self._nearest}")
         return best
 
     @property
     def _nearest(self) -> str:
-        found = least_violated(self.study)
+        found = least_violated(self._read)
         assert found is not None  # where nothing is feasible there are constraint values
         trial, _ = found
         above = [f"{name} = {value:.6g}" for name, value in constraints_of(trial).items() if value > 0.0]
@@ -88,21 +96,22 @@ class Result:
 
     @property
     def _finished(self) -> list[FrozenTrial]:
-        return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return self._read.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
     @property
     def history(self) -> Any:
         """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
 
+        Corrections (`uhebo.amend`, `uhebo.drop`) are applied; the state is "dropped" or "skipped" where you said so.
         In a study with constraints also "feasible" and a column "constraint_NAME" for each; None where a trial has no
         such values. A parameter called "number", "state" or "value" is in the column "param_number" and so on.
         """
         records = []
-        trials = self.study.get_trials(deepcopy=False)
+        trials = self._read.get_trials(deepcopy=False)
         objectives = ["value"] if len(self.study.directions) == 1 else self._objectives
         names = list(dict.fromkeys(name for t in trials for name in constraints_of(t)))
         for t in trials:
-            row: dict[str, Any] = {"number": t.number, "state": t.state.name.lower()}
+            row: dict[str, Any] = {"number": t.number, "state": state_name(t)}
             row |= {name: t.values[i] if t.values else None for i, name in enumerate(objectives)}
             if names:
                 told = constraints_of(t)
@@ -114,7 +123,8 @@ class Result:
     @property
     def belief(self) -> Belief:
         """The model behind the suggestions, fitted to all finished trials: predictions at any parameters."""
-        return self._beliefs(len(self.study.get_trials(deepcopy=False)), len(self._finished))
+        changes = len(changes_of(self.study))
+        return self._beliefs(len(self.study.get_trials(deepcopy=False)), len(self._finished), changes)
 
     @property
     def surrogate(self) -> Belief:
@@ -122,7 +132,7 @@ class Result:
         return self.belief
 
     @cached_property
-    def _beliefs(self) -> Callable[[int, int], Belief]:
+    def _beliefs(self) -> Callable[[int, int, int], Belief]:
         """Fitted once for each state of the study."""
         return lru_cache(maxsize=1)(lambda *_: believe(self.study))
 
@@ -145,13 +155,13 @@ class Result:
         return write_report(self.study, path)
 
     def __repr__(self) -> str:
-        trials = self.study.get_trials(deepcopy=False)
+        trials = self._read.get_trials(deepcopy=False)
         done = len(self._finished)
         lines = [f"Result of {len(trials)} trials, {done} finished" + (" (interrupted)" if self.interrupted else "")]
         if done and len(self.study.directions) > 1:
-            front = len(self.study.best_trials)
+            front = len(self._read.best_trials)
             lines.append(f"  {len(self.study.directions)} objectives, {front} trials on the front (study.best_trials)")
-        elif done and best_trial(self.study) is None:
+        elif done and best_trial(self._read) is None:
             lines.append(f"  no trial is feasible; {self._nearest}")
         elif done:
             direction = "smallest" if self.study.direction == StudyDirection.MINIMIZE else "largest"

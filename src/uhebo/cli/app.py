@@ -18,6 +18,11 @@ COMMANDS = {
     "create": ("suggest_tell", "Make a study in a file. Its parameters and settings are kept in it."),
     "suggest": ("suggest_tell", "Suggest what to try next; each suggestion is a trial that waits for its value."),
     "tell": ("suggest_tell", "Tell a value for a suggested trial, or a whole CSV of results."),
+    "amend": ("correct", "Correct a trial that has ended: its value, what else was measured, where it was made."),
+    "drop": ("correct", "Leave a trial out, as if it had never been tried."),
+    "skip": ("correct", "Say that a trial was never run; unlike a failed one, it repels nothing."),
+    "restore": ("correct", "Take back the latest change of a trial: amend, drop or skip; again, the one before."),
+    "log": ("correct", "Show every change that was made to trials: when, what it was before, and why."),
     "best": ("look", "Show the best trial so far."),
     "history": ("look", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
@@ -29,6 +34,8 @@ COMMANDS = {
     "methods": ("look", "List the methods that suggest points."),
 }
 """Name: module of this package, and the first line of the command's docstring."""
+NEGATIVE = ("tell", "amend")
+"""Commands that take numbers as arguments: -0.5 must not be read as an option."""
 EXPERIMENTS = {
     "bench": "Compare uhebo with Optuna, BoTorch, SMAC3 and others: ranks, regret, seconds.",
     "problems": "List the test problems by name.",
@@ -54,8 +61,7 @@ class Commands(TyperGroup):
 
 def loaded(name: str) -> Any:
     single = typer.Typer(add_completion=False, **_STYLE)
-    # A negative value (uhebo tell lab.db 3 -0.5) must not be read as an option.
-    single.command(name, context_settings={"ignore_unknown_options": name == "tell"})(_function(name))
+    single.command(name, context_settings={"ignore_unknown_options": name in NEGATIVE})(_function(name))
     return typer.main.get_command(single)
 
 

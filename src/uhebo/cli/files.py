@@ -22,7 +22,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import Bounds, measured, names_of
-from uhebo.cli.records import HISTORY_COLUMNS, STATES, expected, parsed, pointed, record, texts, whole
+from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, STATES, expected, parsed, pointed, record, texts, whole
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
@@ -33,8 +33,8 @@ MAX_ROWS = 100_000
 WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
-FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting")
-"""States of a history's rows that have no value."""
+FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting", *LEFT_OUT)
+"""States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
 
 
@@ -188,8 +188,8 @@ def _entry(
     text, number = cells[value_column], None
     if history:
         state = cells["state"].lower()
-        if state not in STATES.values():
-            raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(STATES.values())}")
+        if state not in (known := (*STATES.values(), *LEFT_OUT)):
+            raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(known)}")
         pointless = any(not cells[name] for name in _needed(space))
         if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
             return None

@@ -27,6 +27,7 @@ from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sample
 from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
 from uhebo.objective import Objective
+from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED
 from uhebo.storage.places import Place, load, opened, place_of
 
@@ -158,6 +159,7 @@ def _progress(trials: int) -> Iterator[Advance]:
 
 
 def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
+    study = corrected(study)
     states, best = counted(study.get_trials(deepcopy=False)), best_of(study)
     where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
     value = {**where, "trials": states, "best": None if best is None else record(best)}

@@ -10,9 +10,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import constraints_of, is_feasible
-from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.corrections import AMENDED
+from uhebo.optuna_.endings import FAILURE, state_name
 from uhebo.storage.explain import listed, one_line
 
+LEFT_OUT = ("skipped", "dropped")
+"""States by a person's word."""
 STATES = {
     TrialState.COMPLETE: "finished",
     TrialState.RUNNING: "running",
@@ -36,9 +39,17 @@ def record(trial: FrozenTrial) -> dict[str, Any]:
     """One trial for JSON; where it has constraint values (at most 0 is feasible), with them."""
     value = trial.value if trial.state == TrialState.COMPLETE else None
     reason = {"failure": trial.user_attrs[FAILURE]} if FAILURE in trial.user_attrs else {}
-    row = {"number": trial.number, "state": STATES[trial.state], "value": value, "params": trial.params, **reason}
+    row = {"number": trial.number, "state": shown_state(trial), "value": value, "params": trial.params, **reason}
     told = constraints_of(trial)
+    if AMENDED in trial.user_attrs:
+        row["amended"] = trial.user_attrs[AMENDED]
     return {**row, "feasible": is_feasible(trial), "constraints": told} if told else row
+
+
+def shown_state(trial: FrozenTrial) -> str:
+    """What became of a trial, in one word."""
+    name = state_name(trial)
+    return name if name in LEFT_OUT else STATES[trial.state]
 
 
 def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
@@ -113,7 +124,7 @@ def expected(distribution: BaseDistribution) -> str:
 
 def counted(trials: Sequence[FrozenTrial]) -> dict[str, int]:
     """How many trials there are in each state."""
-    return dict(Counter(STATES[trial.state] for trial in trials))
+    return dict(Counter(map(shown_state, trials)))
 
 
 def short_reason(text: str) -> str:

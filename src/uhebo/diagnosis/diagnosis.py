@@ -23,6 +23,7 @@ from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.believe import model_of
+from uhebo.optuna_.corrected import corrected
 
 WIDTH = 100
 
@@ -102,6 +103,7 @@ def diagnose(
     if epsilon is not None:
         epsilon = checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")
     seed = checks.integer("seed", seed, 0)
+    study = corrected(study)
     model = model_of(study, objective)
     history = model.history
     trials = count_trials(study, len(history.finished))

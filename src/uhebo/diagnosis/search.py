@@ -10,6 +10,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from uhebo.belief import History, Trial
+from uhebo.optuna_.endings import is_left_out
 from uhebo.optuna_.trial_log import infinite_values
 from uhebo.space import ABSENT, SearchSpace
 from uhebo.types import Array
@@ -29,7 +30,7 @@ class Trials:
     total: int
     finished: int
     failed: int
-    """Failed or pruned."""
+    """Failed or pruned; not those that were skipped or dropped."""
     running: int
     usable: int
     """Finished, with a finite value, and inside the current ranges: what the model is fitted to."""
@@ -75,7 +76,7 @@ def count_trials(study: Study, usable: int) -> Trials:
     return Trials(
         total=len(trials),
         finished=states[TrialState.COMPLETE],
-        failed=states[TrialState.FAIL] + states[TrialState.PRUNED],
+        failed=states[TrialState.FAIL] + states[TrialState.PRUNED] - sum(map(is_left_out, trials)),
         running=states[TrialState.RUNNING] + states[TrialState.WAITING],
         usable=usable,
         infinite=infinite_values(trials)[0] if usable else 0,

@@ -14,6 +14,7 @@ from uhebo.belief import Belief, History
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Step
 from uhebo.numerics.threads import single_threaded
+from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.declared import from_record
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
@@ -56,7 +57,7 @@ def model_of(study: Study, objective: str | int | None = None) -> StudyModel:
     """The model behind the suggestions of a study; of several objectives, of the one with this name or number."""
     sampler, borrowed = _sampler_of(study)
     space = sampler.search_space(study)
-    number = max((trial.number for trial in study.get_trials(deepcopy=False)), default=-1) + 1
+    number = max((trial.number for trial in trials_of(study)), default=-1) + 1
     step = sampler.step(study, number, space)
     if study.metric_names:
         objectives = zip(step.history.outcomes[: step.history.objectives], study.metric_names, strict=True)

@@ -42,6 +42,11 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     return found
 
 
+def is_constraint(key: str) -> bool:
+    """Whether a system attribute of this name has values of constraints."""
+    return key == KEY or key.startswith(f"{KEY}:")
+
+
 def is_feasible(trial: FrozenTrial) -> bool:
     """Whether no constraint value of the trial is above 0; a trial without any counts as feasible, as in Optuna."""
     return all(value <= 0.0 for value in constraints_of(trial).values())

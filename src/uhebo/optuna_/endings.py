@@ -1,9 +1,10 @@
-"""What became of a trial: finished, failed, pruned, or abandoned; and to skip one.
+"""What became of a trial: finished, failed, pruned, or abandoned.
 
 A failure tells something of its place. A trial that was skipped, interrupted or lost with its worker tells nothing, and
 Optuna has one state for all of these. What sets them apart is kept in user attributes:
 
-    uhebo:skipped   of a trial that was skipped; of the study, numbers of trials that were skipped after they had ended
+    uhebo:skipped   of a trial that was skipped, or is read as such (`uhebo.optuna_.corrections`)
+    uhebo:dropped   of a trial that is read as dropped
     uhebo:failure   why a trial failed, in words; two of them stand for a trial that was given up
     retry_history   (Optuna's) trials whose worker died, in the trial that tries again
 """
@@ -16,30 +17,40 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.history import State
-from uhebo.errors import InvalidInputError
-from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.gaps import storage_of
 
 FAILURE = "uhebo:failure"
 """User attribute of a failed trial: why."""
 SKIPPED = "uhebo:skipped"
+DROPPED = "uhebo:dropped"
+"""User attributes of trials that were skipped, or dropped: the reason, or True."""
 INTERRUPTED = "interrupted"
 """How the reason begins where a trial was interrupted: by Ctrl-C, a signal, or the end of its run."""
 DIED = "workers died with this trial"
 """How the reason ends where nobody is left to evaluate a trial."""
 
 
-def abandoned(study: Study, trials: Sequence[FrozenTrial]) -> set[int]:
+def abandoned(trials: Sequence[FrozenTrial]) -> set[int]:
     """Numbers of the failed trials that say nothing of their place."""
     failed = [trial for trial in trials if trial.state == TrialState.FAIL]
     if not failed:
         return set()
-    found = {trial.number for trial in failed if SKIPPED in trial.user_attrs or _given_up(trial)}
+    found = {trial.number for trial in failed if is_left_out(trial) or _given_up(trial)}
     for trial in trials:
         found.update(number for number in trial.system_attrs.get("retry_history", ()) if isinstance(number, int))
-    # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
-    later = storage_of(study).get_study_user_attrs(study_id_of(study)).get(SKIPPED, ())
-    found.update(number for number in later if isinstance(number, int))
     return found & {trial.number for trial in failed}
+
+
+def is_left_out(trial: FrozenTrial) -> bool:
+    """Whether a person said that the trial was not run, or is not to count."""
+    return SKIPPED in trial.user_attrs or DROPPED in trial.user_attrs
+
+
+def state_name(trial: FrozenTrial) -> str:
+    """Optuna's name of a trial's state in small letters; "skipped" and "dropped" where a person said so."""
+    if trial.state == TrialState.FAIL and is_left_out(trial):
+        return "dropped" if DROPPED in trial.user_attrs else "skipped"
+    return trial.state.name.lower()
 
 
 def _given_up(trial: FrozenTrial) -> bool:
@@ -64,33 +75,11 @@ def state_of(trial: FrozenTrial, value: float | None, abandoned: set[int]) -> St
 def interrupt(study: Study, trial: FrozenTrial) -> None:
     """End a running trial that nobody will finish; one that has ended meanwhile stays as it is."""
     with suppress(UpdateFinishedTrialError):
-        _end(study, trial, FAILURE, INTERRUPTED)
+        end_without_value(study, trial, FAILURE, INTERRUPTED)
 
 
-def skip(study: Study, number: int, reason: str = "") -> None:
-    """Leave a trial out: it will not be evaluated, and its place is as good as if it had never been proposed.
-
-    A trial under way or in the queue is ended; one that was told as failed counts as skipped from now on. One that has
-    a value keeps it: there is nothing to skip.
-    """
-    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
-    if number not in by_number:
-        raise InvalidInputError(f"there is no trial {number!r}; the study has {len(by_number)} trials, from 0")
-    trial = by_number[number]
-    if trial.state in (TrialState.RUNNING, TrialState.WAITING):
-        _end(study, trial, SKIPPED, reason or True)
-    elif trial.state == TrialState.FAIL:
-        if SKIPPED not in trial.user_attrs:
-            # Optuna lets nobody write into a trial that has ended.
-            study.set_user_attr(SKIPPED, sorted({*study.user_attrs.get(SKIPPED, ()), int(number)}))
-    else:
-        raise InvalidInputError(
-            f"trial {number} is {trial.state.name.lower()}, with a value of {trial.value!r}; only a trial without a "
-            "value can be skipped"
-        )
-
-
-def _end(study: Study, trial: FrozenTrial, attribute: str, why: str | bool) -> None:
+def end_without_value(study: Study, trial: FrozenTrial, attribute: str, why: str | bool) -> None:
+    """End a trial that is under way or in the queue, and keep why in a user attribute."""
     storage = storage_of(study)
     # FrozenTrial._trial_id: the storage's methods, which are public, want the id, and a trial shows its number only.
     trial_id = trial._trial_id

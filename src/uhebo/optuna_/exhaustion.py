@@ -10,6 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import SpaceExhausted
+from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.gaps import storage_of
 from uhebo.optuna_.trial_log import warn_once
@@ -44,7 +45,7 @@ def stop_if_last(
         return
     ended = copy.copy(trial)  # Optuna stores the result after the sampler has had its say
     ended.state, ended.values = state, None if values is None else list(values)
-    trials = [ended if t.number == trial.number else t for t in study.get_trials(deepcopy=False)]
+    trials = [ended if t.number == trial.number else t for t in trials_of(study)]
     if is_exhausted(sampler, study, trials) and _stop(study):
         _say(study, SearchSpace.of(trial.distributions))
 

@@ -15,6 +15,7 @@ from optuna.study import Study
 from optuna.trial import Trial
 
 from uhebo.numerics.threads import ProcessWide, Undo
+from uhebo.optuna_.delegating import DelegatingStorage
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
 
@@ -22,8 +23,16 @@ Through = Callable[[Callable[[], Any]], Any]
 
 
 def storage_of(study: Study) -> BaseStorage:
+    """Where the study is kept; of a corrected one (`uhebo.optuna_.corrected`), where that is read from."""
     # Study._storage: a sampler is handed a study and nothing else, and a study does not show its storage.
-    return study._storage
+    storage = study._storage
+    return storage.backend if isinstance(storage, DelegatingStorage) else storage
+
+
+def is_view(study: Study) -> bool:
+    """Whether the study is read through another storage than the one it is kept in."""
+    # Study._storage: for the reason above.
+    return study._storage is not storage_of(study)
 
 
 def study_id_of(study: Study) -> int:

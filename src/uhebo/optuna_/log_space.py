@@ -7,6 +7,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.corrections import trials_of
 from uhebo.space import Rule, SearchSpace
 from uhebo.space.infer import Record, infer_conditions
 from uhebo.space.rules import GivenRule, names_read
@@ -56,7 +57,7 @@ def space_of_log(
     those apply whose parameters are all known.
     """
     refuse_too_many_objectives(study)
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = trials_of(study) if trials is None else trials
     known = {} if declared is None else declared.distributions
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     latest: dict[str, BaseDistribution] = {}

@@ -37,7 +37,7 @@ from uhebo.methods.guarantee import theorem_settings
 from uhebo.methods.start_up import start_up_size
 from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_ import claims, constraints, declared, exhaustion, log_space, trial_log
+from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.sampler_settings import leave_settings
 from uhebo.optuna_.several import check_objectives, checked_reference
@@ -170,7 +170,7 @@ class UHESampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or that trials had, each with its latest distribution."""
-        trials = study.get_trials(deepcopy=False)
+        trials = corrections.trials_of(study)
         space = self.search_space(study, trials)
         _begun.suggestion = (study, trial.number, trials, space)
         return {name: space.distributions[name] for name in space.names}
@@ -230,7 +230,7 @@ class UHESampler(BaseSampler):
 
     def step(self, study: Study, number: int, space: SearchSpace, trials: Sequence[FrozenTrial] | None = None) -> Step:
         """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
-        trials = study.get_trials(deepcopy=False) if trials is None else trials
+        trials = corrections.trials_of(study) if trials is None else trials
         infinite, finite = trial_log.infinite_values(trials)
         if infinite and finite:
             warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
@@ -250,7 +250,7 @@ class UHESampler(BaseSampler):
 
     def is_exhausted(self, study: Study, number: int | None = None) -> bool:
         """Whether the study is to end: there is no noise, and trials other than `number` have every point."""
-        trials = [t for t in study.get_trials(deepcopy=False) if t.number != number]
+        trials = [t for t in corrections.trials_of(study) if t.number != number]
         return exhaustion.is_exhausted(self, study, trials)
 
     @single_threaded
@@ -278,7 +278,7 @@ class UHESampler(BaseSampler):
 
     def _is_uncovered(self, study: Study, trial: FrozenTrial, name: str) -> bool:
         """Whether the model leaves this parameter out, as far as the finished trials show."""
-        finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        finished = corrections.trials_of(study, (TrialState.COMPLETE,))
         return bool(finished) and name not in self.infer_relative_search_space(study, trial)
 
     @property

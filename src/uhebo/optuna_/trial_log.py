@@ -22,6 +22,7 @@ from uhebo.belief.failures import with_failures
 from uhebo.belief.history import History, Outcome, Trial
 from uhebo.belief.penalties import penalties
 from uhebo.optuna_.constraints import agreed_names, constraints_of
+from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import abandoned, state_of
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.space import SearchSpace
@@ -58,15 +59,16 @@ def read_history(
     leave_out: int | None = None,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> History:
-    """All trials but number `leave_out`, as the strategies see them; `trials` if they have been read already.
+    """All trials but number `leave_out`, as the strategies see them; `trials` if they have been read already, by
+    `trials_of`, which applies corrections.
 
     A trial with a value outside the space (its range was changed since) keeps its place in the schedule and is no
     data; one that ended without a parameter that its branch has is data. Points that the user enqueued or added are
     data and nothing else. Tags that are not what their name says (a study is open to others) are dropped, and that is
     said once. Values that are penalties (`uhebo.belief.penalties`) are failures, unless they are to be kept.
     """
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
-    given_up = abandoned(study, trials)
+    trials = trials_of(study) if trials is None else trials
+    given_up = abandoned(trials)
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
     ended = [trial.state == TrialState.COMPLETE for trial in trials]
     encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)

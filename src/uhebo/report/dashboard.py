@@ -21,6 +21,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from uhebo.diagnosis import diagnose
+from uhebo.optuna_.corrected import CorrectedStorage
 from uhebo.report.plots import figures
 from uhebo.report.text import ReportError, clean, optional, rendered
 from uhebo.storage.places import open_storage
@@ -104,7 +105,7 @@ def start_dashboard(
     served = optional("optuna_dashboard", "dashboard")
     opened = open_storage(storage)
     annotate(opened, study_name)
-    app = served.wsgi(opened)
+    app = served.wsgi(CorrectedStorage(opened))
     try:
         kind = _Server6 if ":" in host else _Server
         server = make_server(host, port, _guarded(app) if local else app, server_class=kind, handler_class=_Handler)

@@ -19,6 +19,7 @@ from optuna.study import Study
 from uhebo._version import __version__
 from uhebo.diagnosis import Diagnosis, Section, diagnose
 from uhebo.optuna_.constraints import constraints_of
+from uhebo.optuna_.endings import state_name
 from uhebo.report import theme
 from uhebo.report.plots import pictures
 from uhebo.report.text import in_csv, in_figure, optional, rendered, safe_file_name, write_atomically
@@ -142,7 +143,7 @@ def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
     limits = list(dict.fromkeys(name for trial in trials for name in constraints_of(trial)))
     rows = []
     for trial in trials:
-        told = [trial.number, trial.state.name.lower(), trial.values[0] if trial.values else ""]
+        told = [trial.number, state_name(trial), trial.values[0] if trial.values else ""]
         if limits:
             found = constraints_of(trial)
             verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.optuna_.constraints import constraints_of
+from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.log_space import refuse_several_objectives, space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
@@ -128,6 +129,7 @@ class StudyView:
     def of(cls, study: Study, diagnosis: Diagnosis | None = None) -> "StudyView":
         """Of this study, with its diagnosis, which is made where it is not given."""
         refuse_several_objectives(study)
+        study = corrected(study)
         return cls(study, diagnose(study, hmc=False) if diagnosis is None else diagnosis)
 
     @cached_property

@@ -170,7 +170,9 @@ def load(storage: BaseStorage, place: Place, name: str | None, *, option: str = 
 
 @contextmanager
 def study_at(given: str, name: str | None) -> Iterator[Study]:
-    """The study for one command; its connections are closed afterwards."""
+    """The study for one command, with corrections applied; its connections are closed afterwards."""
+    from uhebo.optuna_.corrected import corrected
+
     place = place_of(given)
     with opened(place) as storage:
-        yield load(storage, place, name)
+        yield corrected(load(storage, place, name))

@@ -1,0 +1,213 @@
+"""To change trials that have ended: amend, drop, restore, skip. `uhebo.optuna_.corrections` says how it is kept."""
+
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.checks import integer, plain
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.constraints import agreed_names, constraints_of, in_order
+from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_counting, trials_of
+from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
+from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.space import SearchSpace
+
+LONGEST_REASON = 300
+LONGEST_ENTRY = 2000
+"""Characters; SQL storages take about this many in one attribute."""
+UNDER_WAY = (TrialState.RUNNING, TrialState.WAITING)
+Values = float | list[float] | tuple[float, ...] | Mapping[str, float]
+
+
+def changes(study: Study) -> list[Change]:
+    """Every change that was made to the study's trials, the earliest first."""
+    return changes_of(study)
+
+
+def amend(
+    study: Study,
+    number: int,
+    value: Values | None = None,
+    *,
+    failed: bool = False,
+    params: Mapping[str, Any] | None = None,
+    constraints: Mapping[str, float] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    reason: str = "",
+) -> Change:
+    """Correct a trial that has ended: suggestions from now on are as if it had been right from the start.
+
+    Args:
+        study: any Optuna study.
+        number: of the trial; it stays the same.
+        value: the right one; of several objectives one each, or those that were wrong by name. A trial that had failed
+            or was skipped is finished from now on.
+        failed: it gave no value in truth.
+        params: those at which the experiment was made in truth, by name.
+        constraints: the right values, by name; at most 0 is feasible.
+        attributes: notes, by name.
+        reason: kept with the change.
+    """
+    trial = _ended(study, number)
+    if DROPPED in trial.user_attrs:
+        raise InvalidInputError(f"trial {number} was dropped; restore it first, then amend it")
+    if failed and value is not None:
+        raise InvalidInputError(f"trial {number} cannot have the value {value!r} and have failed; give one of the two")
+    values = None if value is None else _values(study, trial, value)
+    points = _params(trial, params or {})
+    limits = _constraints(study, trial, constraints or {})
+    notes = {str(name): plain(note) for name, note in (attributes or {}).items()}
+    if values is None and not (failed or points or limits or notes):
+        raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
+    was, now = dict(trial.params), dict(points)
+    names, told = names_of_values(study), _told(study, trial)
+    if values is not None:
+        now |= {n: v for n, v in zip(names, values, strict=True) if told.get(n) != v or len(names) == 1}
+    now |= dict.fromkeys(told or names, "failed") if failed else {}
+    # In the shell's studies what was measured is an attribute, which tells people more than by how much it misses.
+    now |= notes or limits
+    was = {**trial.user_attrs, **constraints_of(trial), **was, **told}
+    made = Change(int(number), "amend", values=values, failed=failed, params=points, constraints=limits)
+    made = replace(made, attributes=notes, was={name: was[name] for name in now if name in was}, now=now)
+    return _write(study, made, reason)
+
+
+def drop(study: Study, number: int, reason: str = "") -> Change:
+    """Leave a trial that has ended out: it is no data, and its place is as good as if it had never been tried."""
+    trial = _ended(study, number)
+    if DROPPED in trial.user_attrs:
+        raise InvalidInputError(f"trial {number} was dropped already")
+    return _write(study, Change(int(number), "drop", was=_told(study, trial)), reason)
+
+
+def skip(study: Study, number: int, reason: str = "") -> Change | None:
+    """Say that a trial was never run: its place is as good as if it had never been proposed.
+
+    A trial under way or in the queue is ended; one that was told as failed counts as skipped from now on. One that has
+    a value keeps it: there is nothing to skip. None if it was skipped before.
+    """
+    trial = _trial(study, number)
+    if SKIPPED in trial.user_attrs:
+        return None
+    if trial.state in UNDER_WAY:
+        end_without_value(study, trial, SKIPPED, reason or True)
+    elif trial.state != TrialState.FAIL:
+        raise InvalidInputError(
+            f"trial {number} is {trial.state.name.lower()}, with a value of {trial.values!r}; only a trial without a "
+            "value can be skipped; drop it if it is not to count"
+        )
+    return _write(study, Change(int(number), "skip"), reason)
+
+
+def restore(study: Study, number: int, reason: str = "") -> Change:
+    """Take the latest change of a trial back; again, the one before."""
+    _ended(study, number)
+    counting = still_counting(changes_of(study)).get(number, [])
+    if not counting:
+        raise InvalidInputError(f"trial {number} is as it was told; there is no change to take back")
+    told = next(trial for trial in study_trials(study) if trial.number == number)
+    if counting[-1].what == "skip" and SKIPPED in told.user_attrs:
+        raise InvalidInputError(f"trial {number} was skipped while it was under way; amend it if it has a value")
+    taken = counting[-1]
+    return _write(study, Change(int(number), "restore", was=taken.now, now=taken.was), reason)
+
+
+def study_trials(study: Study) -> list[FrozenTrial]:
+    """Trials as they were told."""
+    return storage_of(study).get_all_trials(study_id_of(study), deepcopy=False)
+
+
+def _trial(study: Study, number: int) -> FrozenTrial:
+    by_number = {trial.number: trial for trial in trials_of(study)}
+    if integer("number", number) not in by_number:
+        raise InvalidInputError(f"there is no trial {number!r}; the study has {len(by_number)} trials, from 0")
+    return by_number[number]
+
+
+def _ended(study: Study, number: int) -> FrozenTrial:
+    trial = _trial(study, number)
+    if trial.state in UNDER_WAY:
+        raise InvalidInputError(
+            f"trial {number} is under way and has nothing to change yet; tell its value, or skip it"
+        )
+    return trial
+
+
+def names_of_values(study: Study) -> list[str]:
+    """Of the objectives; in a study that names none, `value`, or `value 0` and so on."""
+    several = [f"value {index}" for index in range(len(study.directions))]
+    return study.metric_names or (["value"] if len(several) == 1 else several)
+
+
+def _told(study: Study, trial: FrozenTrial) -> dict[str, float]:
+    """Its values by name; empty where it has none."""
+    return dict(zip(names_of_values(study), trial.values, strict=True)) if trial.values else {}
+
+
+def _values(study: Study, trial: FrozenTrial, value: Values) -> tuple[float, ...]:
+    """One of each objective; of those not named, what the trial has."""
+    names = names_of_values(study)
+    if isinstance(value, Mapping):
+        unknown = [name for name in value if name not in names]
+        if unknown:
+            raise InvalidInputError(f"there is no objective {unknown[0]!r}; the study has {', '.join(names)}")
+        had = _told(study, trial)
+        missing = [name for name in names if name not in value and name not in had]
+        if missing:
+            raise InvalidInputError(f"trial {trial.number} has no {missing[0]} yet; give {', '.join(names)}")
+        given = [value.get(name, had.get(name, math.nan)) for name in names]
+    else:
+        given = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(given) != len(names):
+        raise InvalidInputError(f"{len(given)} values for {len(names)} objectives; give one each, or by name")
+    return tuple(_number(name, each) for name, each in zip(names, given, strict=True))
+
+
+def _number(name: str, value: Any) -> float:
+    """Infinite ones are allowed, as they are where values are told."""
+    value = plain(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value):
+        return float(value)
+    raise InvalidInputError(f"{name} is {value!r}; expected a number")
+
+
+def _params(trial: FrozenTrial, given: Mapping[str, Any]) -> dict[str, Any]:
+    params = {name: plain(value) for name, value in given.items()}
+    for name, value in params.items():
+        if name not in trial.distributions:
+            raise InvalidInputError(
+                f"trial {trial.number} has no parameter {name!r}; it has {', '.join(trial.distributions)}"
+            )
+        if not SearchSpace.of({name: trial.distributions[name]}).contains({name: value}):
+            raise InvalidInputError(f"{name} is {value!r}, outside of {trial.distributions[name]}")
+    return params
+
+
+def _constraints(study: Study, trial: FrozenTrial, given: Mapping[str, float]) -> dict[str, float]:
+    values = {str(name): _number(str(name), value) for name, value in given.items()}
+    known = agreed_names(trials_of(study))
+    if values and known and in_order(list({**constraints_of(trial), **values})) != known:
+        raise InvalidInputError(f"the study has the constraints {', '.join(map(repr, known))}; give their values")
+    return values
+
+
+def _write(study: Study, change: Change, reason: str) -> Change:
+    if len(reason) > LONGEST_REASON:
+        raise InvalidInputError(f"the reason has {len(reason)} characters; expected at most {LONGEST_REASON}")
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made = replace(change, time=now, reason=reason, trials=len(study_trials(study)))
+    entry = {name: value for name, value in asdict(made).items() if value or name == "trial"}
+    if len(json.dumps(entry)) > LONGEST_ENTRY:
+        raise InvalidInputError(f"the change of trial {change.trial} is too long for a storage; make it in parts")
+    storage, study_id = storage_of(study), study_id_of(study)
+    taken = filter(KEY.fullmatch, storage.get_study_user_attrs(study_id))
+    last = max((int(key[len(PREFIX) :].partition(":")[0]) for key in taken), default=0)
+    storage.set_study_user_attr(study_id, f"{PREFIX}{last + 1:06d}:{secrets.token_hex(2)}", entry)
+    return made

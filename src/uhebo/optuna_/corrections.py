@@ -1,0 +1,181 @@
+"""Corrections: changes of trials that have ended, kept beside them and applied where trials are read.
+
+Optuna lets nobody write into a trial that has ended. So changes are a list that only grows: one user attribute of the
+study per change (SQL storages take about 2,000 characters in one), and the trials stay as they were told.
+
+    uhebo:change:000003:9f2c   {"trial": 14, "what": "amend", "time": "2026-11-16T21:50:03+00:00", "reason": "typo",
+                                "trials": 18, "values": [29.1], "was": {"value": 291.0}}
+
+`what` is "amend" (new values, parameters, constraints or attributes), "drop" (the trial is no data), "skip" (it was
+never run) or "restore" (the latest change of this trial that still counts is taken back). `trials` is how many trials
+there were. Whoever reads trials for suggestions, beliefs or pictures reads them by `trials_of`, or reads the study
+that `uhebo.optuna_.corrected` returns.
+"""
+
+import copy
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.optuna_.constraints import constraints_of, is_constraint, named_attributes
+from uhebo.optuna_.endings import DROPPED, FAILURE, SKIPPED
+from uhebo.optuna_.gaps import is_view, storage_of, study_id_of
+
+PREFIX = "uhebo:change:"
+KEY = re.compile(rf"{PREFIX}\d{{6}}:[0-9a-f]+")
+"""A number that says in which order, and some digits that set two changes made at the same time apart."""
+AMENDED = "uhebo:amended"
+"""User attribute that a corrected trial has: what was changed, in words."""
+KINDS = ("amend", "drop", "skip", "restore")
+STEP = "uhebo:step"
+LEARNT = ("theta", "objective_theta", "constraint_theta", "rewards")
+"""Tags of a trial that come from the values of those before it."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One entry of the list. What an amendment leaves as it was is None or empty."""
+
+    trial: int
+    what: str
+    time: str = ""
+    """ISO 8601, UTC."""
+    reason: str = ""
+    trials: int = 0
+    """Trials that the study had."""
+    values: tuple[float, ...] | None = None
+    failed: bool = False
+    """It gave no value, whatever was told."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    was: Mapping[str, Any] = field(default_factory=dict)
+    """What it replaced, by name, for people."""
+    now: Mapping[str, Any] = field(default_factory=dict)
+    """What it is since, by the same names."""
+
+    @property
+    def text(self) -> str:
+        """An amendment in words: value 291.0 -> 29.1."""
+        return ", ".join(f"{name} {self.was.get(name, 'nothing')} -> {now}" for name, now in self.now.items())
+
+    @property
+    def of_data(self) -> bool:
+        """Whether a model would see it: not where only notes were changed."""
+        return self.what != "amend" or self.failed or bool(self.values or self.params or self.constraints)
+
+
+def changes_of(study: Study) -> list[Change]:
+    """Every change, the earliest first."""
+    # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
+    return read_changes(storage_of(study).get_study_user_attrs(study_id_of(study)))
+
+
+def read_changes(attributes: Mapping[str, Any]) -> list[Change]:
+    """The changes among the user attributes of a study; what was written by something else is none."""
+    found = [_read(attributes[key]) for key in sorted(filter(KEY.fullmatch, attributes))]
+    return [change for change in found if change is not None]
+
+
+def _read(entry: Any) -> Change | None:
+    try:
+        values = entry.get("values")
+        return Change(
+            trial=int(entry["trial"]),
+            what=KINDS[KINDS.index(entry["what"])],
+            time=str(entry.get("time", "")),
+            reason=str(entry.get("reason", "")),
+            trials=int(entry.get("trials", 0)),
+            values=None if values is None else tuple(map(float, values)),
+            failed=bool(entry.get("failed", False)),
+            params=dict(entry.get("params", {})),
+            constraints={str(name): float(value) for name, value in entry.get("constraints", {}).items()},
+            attributes=dict(entry.get("attributes", {})),
+            was=dict(entry.get("was", {})),
+            now=dict(entry.get("now", {})),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
+    """The study's trials, in these states if any are named, with every change applied."""
+    changes = [] if is_view(study) else changes_of(study)
+    if not changes:
+        return study.get_trials(deepcopy=False, states=states)
+    trials = applied(changes, study.get_trials(deepcopy=False))
+    return trials if states is None else [trial for trial in trials if trial.state in states]
+
+
+def applied(changes: Sequence[Change], trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials as they are after these changes; those that were given stay as they are."""
+    counting = still_counting(changes)
+    ended = {t.number: t.datetime_complete for t in trials if t.number in counting or _touched(changes, t.number)}
+    # What a suggestion learnt from a value that was changed later is not known any more: theta, for one.
+    doubts = [(ended[c.trial], c.trials) for c in changes if c.of_data and ended.get(c.trial) is not None]
+    result = []
+    for trial in trials:
+        start = trial.datetime_start
+        misled = start is not None and any(end <= start and trial.number < before for end, before in doubts if end)
+        new = _without_learnt(trial) if misled else trial
+        for change in counting.get(trial.number, ()):
+            new = _changed(new, change)
+        result.append(new)
+    return result
+
+
+def still_counting(changes: Iterable[Change]) -> dict[int, list[Change]]:
+    """By trial, the changes that were not taken back."""
+    counting: dict[int, list[Change]] = {}
+    for change in changes:
+        mine = counting.setdefault(change.trial, [])
+        if change.what != "restore":
+            mine.append(change)
+        elif mine:
+            mine.pop()
+    return {number: mine for number, mine in counting.items() if mine}
+
+
+def _touched(changes: Iterable[Change], number: int) -> bool:
+    return any(change.trial == number for change in changes)
+
+
+def _without_learnt(trial: FrozenTrial) -> FrozenTrial:
+    tags = trial.system_attrs.get(STEP)
+    if not isinstance(tags, Mapping) or not any(name in tags for name in LEARNT):
+        return trial
+    new = copy.copy(trial)
+    kept = {name: value for name, value in tags.items() if name not in LEARNT}
+    new.system_attrs = {**trial.system_attrs, STEP: kept}
+    return new
+
+
+def _changed(trial: FrozenTrial, change: Change) -> FrozenTrial:
+    """One that is under way (it cannot be changed, but anybody can write into a study) stays as it is."""
+    if not trial.state.is_finished():
+        return trial
+    new = copy.copy(trial)
+    if change.what in ("drop", "skip"):
+        new.state, new.values = TrialState.FAIL, None
+        mark = DROPPED if change.what == "drop" else SKIPPED
+        new.user_attrs = {**trial.user_attrs, mark: change.reason or True}
+        return new
+    user = {**trial.user_attrs, **change.attributes}
+    if change.values is not None:
+        new.state, new.values = TrialState.COMPLETE, list(change.values)
+        user = {name: value for name, value in user.items() if name not in (FAILURE, SKIPPED, DROPPED)}
+    elif change.failed:
+        new.state, new.values = TrialState.FAIL, None
+        user |= {FAILURE: change.reason} if change.reason else {}
+    said = [trial.user_attrs.get(AMENDED), change.text + (f" ({change.reason})" if change.reason else "")]
+    new.user_attrs = {**user, AMENDED: "; ".join(filter(None, said))}
+    if change.params:
+        new.params = {**trial.params, **change.params}
+    if change.constraints:
+        others = {key: value for key, value in trial.system_attrs.items() if not is_constraint(key)}
+        new.system_attrs = {**others, **named_attributes({**constraints_of(trial), **change.constraints})}
+    return new
