@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.conftest import require
 from tests.pages import ROOT
 from uhebo.types import Array
-from uhebo_experiments.benchmarks import choose, compare
+from uhebo_experiments.benchmarks import choose, compare, fit_readings
 from uhebo_experiments.benchmarks.suggest import measured, repeats
 from uhebo_experiments.table import RUNS, Table
 
@@ -41,3 +41,12 @@ def test_the_committed_tables_follow_from_the_committed_records() -> None:
     made = choose.tables(choose.read_runs(runs)) | compare.tables(runs, peaks, results / "peers-earlier.csv")
     committed = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "tables").iterdir()}
     assert made == committed
+
+
+def test_fits_of_readings_are_ratios_to_map_on_the_same_points() -> None:
+    small = {"map": [1.0, 2.0, 1.0], "observed": [1.0, 3.0, 3.0], "distinct": [0.5, 1.0, 0.5], "drawn": [2.0, 4.0, 2.0]}
+    large = {name: [4.0 * s for s in taken] for name, taken in small.items()}
+    assert fit_readings.rows({100: small, 200: large}) == [
+        ["100", "1000.0", "1.50×", "0.50×", "2.00×", ""],
+        ["200", "4000.0", "1.50×", "0.50×", "2.00×", "2.00"],
+    ]
