@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.shell import Shell
+from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo_experiments import arena
 from uhebo_experiments.arena import Board, figure, page, runs, verdict
@@ -92,6 +93,8 @@ def test_the_arena_from_end_to_end(shell: Shell, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(runs, "TIMED_AT", 12)
     monkeypatch.setattr(page, "PACES", 1)
     written = arena.compete(tmp_path, seeds=1, methods=("map", "ra"), budget=1, jobs=1, progress=False)
+    with pytest.raises(InvalidInputError, match="unknown problem 'branin'; the arena has gp-2d"):
+        arena.compete(tmp_path, problems=("branin",))
     text = written.with_suffix(".md").read_text(encoding="utf-8")
     assert "| `ra` | " in text
     assert "1 seeds, T = 1 iterations" in text

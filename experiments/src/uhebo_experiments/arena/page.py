@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from uhebo.errors import InvalidInputError
 from uhebo_experiments.arena.board import Board, problem_rows, rows, time_aim, verdict
 from uhebo_experiments.arena.figure import draw
 from uhebo_experiments.arena.runs import (
@@ -37,17 +38,19 @@ def compete(
     *,
     seeds: int = SEEDS,
     methods: Sequence[str] | None = None,
+    problems: Sequence[str] = (*RIGHT, *MISLEADING),
     budget: int = BUDGET,
     jobs: int = -1,
     progress: bool = True,
 ) -> Path:
     """Run every method (or those named) on every problem, keep what is finished, write the page; returns it.
 
-    With other `seeds` or `methods` than before, what is there stays on the page; with another `budget` take another
-    folder.
+    What other calls have left in the folder stays on the page, so with another `budget` take another folder.
     """
     folder, chosen = Path(folder), known(methods)
-    cells = plan(seeds, chosen, (*RIGHT, *MISLEADING), budget)
+    if unknown := [name for name in problems if name not in (*RIGHT, *MISLEADING)]:
+        raise InvalidInputError(f"unknown problem {unknown[0]!r}; the arena has {', '.join((*RIGHT, *MISLEADING))}")
+    cells = plan(seeds, chosen, problems, budget)
     compute(cells, Table(folder / RUNS), run_bout, jobs=jobs, progress=progress, label="runs")
     paces = [Pace(method, seed) for seed in range(min(seeds, PACES)) for method in chosen]
     # One at a time: seconds taken side by side would be those of a loaded machine.
