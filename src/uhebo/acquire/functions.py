@@ -21,6 +21,7 @@ from scipy.special import erfcx, log_ndtr, logsumexp
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.gp.posterior import Posterior
+from uhebo.gp.signs import inverse_mills
 from uhebo.types import Array
 
 ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
@@ -30,10 +31,8 @@ AGAINST_THE_BEST = ("log-ei", "pi")
 """Acquisitions that measure against the best value so far."""
 SMALLEST_DEVIATION = 1e-9
 """Floor of deviations (y is standardised): a noiseless data point is then a finite, very bad choice."""
-CAUTION, STEEPNESS = 2.0, 100.0
+CAUTION, STEEPNESS = 3.0, 100.0
 """Exponent of the chance of success, and of its part below a fair one."""
-SMALLEST_CHANCE = 1e-6
-"""Floor of the chance of success, whose logarithm is taken."""
 ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 Scalar = Callable[[Array, Array], tuple[Array, Array, Array]]
@@ -102,28 +101,28 @@ def log_pi(best: float) -> Scalar:
 
     def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
         u = (mean - best) / deviation
-        q = math.sqrt(2.0 / math.pi) / erfcx(-u / math.sqrt(2.0))  # as a quotient of exponentials it would cancel
+        q = inverse_mills(u)
         return log_ndtr(u), q / deviation, -u * q / deviation
 
     return value
 
 
-def log_success(centre: float, fair: float) -> Scalar:
-    """CAUTION log P + STEEPNESS min(log P - log fair, 0) for the chance P = (1 + centre + μ)/2 of success.
+def log_success(centre: float, noise: float, log_fair: float) -> Scalar:
+    """CAUTION log P + STEEPNESS min(log P - log_fair, 0) for the chance P = Φ((centre + μ)/√(σ² + noise)) of success.
 
-    The exponent makes steps towards an edge that fails smaller than halves, which fail less often for each digit they
-    gain. Where the chance is less than `fair`, a point is next to out of the question: expected improvement may
-    differ by many orders of magnitude, and a failure is the same waste everywhere.
+    Expected improvement times the chance goes half the way to an edge that fails, and fails every second time; the
+    exponent makes steps smaller than halves, which fail less often for each digit they gain. Where the chance is less
+    than fair, a point is next to out of the question: expected improvement may differ by many orders of magnitude,
+    and a failure is the same waste everywhere.
     """
 
     def value(mean: Array, deviation: Array) -> tuple[Array, Array, Array]:
-        chance = 0.5 * (1.0 + centre + mean)
-        kept = np.clip(chance, SMALLEST_CHANCE, 1.0)
-        log_chance = np.log(kept)
-        below = np.minimum(log_chance - math.log(fair), 0.0)
-        factor = np.where(below < 0.0, CAUTION + STEEPNESS, CAUTION)
-        slope = np.where(kept == chance, factor * 0.5 / kept, 0.0)
-        return CAUTION * log_chance + STEEPNESS * below, slope, np.zeros_like(deviation)
+        whole = np.sqrt(deviation * deviation + noise)
+        u = (centre + mean) / whole
+        log_chance = log_ndtr(u)
+        below = np.minimum(log_chance - log_fair, 0.0)
+        slope = np.where(below < 0.0, CAUTION + STEEPNESS, CAUTION) * inverse_mills(u) / whole
+        return CAUTION * log_chance + STEEPNESS * below, slope, -slope * u * deviation / whole
 
     return value
 

@@ -11,16 +11,18 @@ them. Thompson sampling draws the limits too and takes the best candidate that k
 that misses them by the least (Eriksson & Poloczek 2021, "Scalable constrained Bayesian optimization").
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from uhebo.acquire.functions import SMALLEST_CHANCE, Scalar, Surface, log_pi, log_spread, log_success
+from uhebo.acquire.functions import CAUTION, Scalar, Surface, log_pi, log_spread, log_success
 from uhebo.gp.posterior import Posterior
 from uhebo.types import Array, Rng
 
-FAIR = 0.85
+FAIR = 0.8
 """Share of the best chance of success seen anywhere below which a point is next to out of the question."""
 SPREAD = 1e-2
 """Weight of the objective's log σ while nothing is feasible: where the chance saturates, the unknown is preferred."""
@@ -28,14 +30,15 @@ SPREAD = 1e-2
 
 @dataclass(frozen=True)
 class Limit:
-    """An outcome, larger is better, that must reach a threshold; both in its GP's units."""
+    """An outcome, larger is better, that must reach a threshold; both in its GP's units, or where it is not drawn, what
+    the limit adds to an acquisition and a threshold of that."""
 
     posteriors: tuple[Posterior, ...]
     threshold: float
     scalar: Scalar
     """The log of the chance that it does, by mean and deviation."""
     drawn: bool = True
-    """Whether Thompson sampling draws it. A classifier's mean is a chance already."""
+    """Whether Thompson sampling draws it. A draw of where trials fail would fail every second time at the edge."""
 
     @property
     def surface(self) -> Surface:
@@ -56,11 +59,16 @@ def at_least(posteriors: tuple[Posterior, ...], threshold: float) -> Limit:
 
 
 def success(classifier: Posterior) -> Limit:
-    """Not to fail, by a classifier of labels 1 and -1: with at least a fair share of the best chance seen."""
-    centre = classifier.data.location
-    best = 0.5 * (1.0 + centre + float(classifier.mean(classifier.data.X).max()))
-    fair = FAIR * min(max(best, SMALLEST_CHANCE), 1.0)
-    return Limit((classifier,), 2.0 * fair - 1.0 - centre, log_success(centre, fair), drawn=False)
+    """Not to fail, by a GP of which the signs are labels: with at least a fair share of the best chance seen."""
+    log_fair = math.log(FAIR) + float(log_success_chance(classifier, classifier.data.X).max())
+    scalar = log_success(classifier.data.location, classifier.theta.s2, log_fair)
+    return Limit((classifier,), CAUTION * log_fair, scalar, drawn=False)
+
+
+def log_success_chance(classifier: Posterior, X: Array) -> Array:
+    """log of the chance that an evaluation does not fail, at the rows of X."""
+    mean, variance = classifier.predict(X)
+    return np.asarray(log_ndtr((classifier.data.location + mean) / np.sqrt(variance + classifier.theta.s2)))
 
 
 def weights(limits: Limits) -> tuple[Surface, ...]:
@@ -83,6 +91,6 @@ def sampled_within(values: Array, limits: Limits, X: Array, rng: Rng) -> Array:
     missed = np.zeros(len(X))
     for limit in limits:
         posterior = limit.posteriors[int(rng.integers(len(limit.posteriors)))]
-        drawn = posterior.sample(X, rng)[0] if limit.drawn else posterior.mean(X)
+        drawn = posterior.sample(X, rng)[0] if limit.drawn else limit.surface(X)
         missed += np.maximum(limit.threshold - drawn, 0.0)
     return np.where(missed > 0.0, values.min() - 1.0 - missed, values)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uhebo.acquire.limits import Limit, at_least, log_chance, success
+from uhebo.acquire.limits import Limit, at_least, log_chance, log_success_chance, success
 from uhebo.belief.failures import classifier
 from uhebo.belief.fitting import fit_theta
 from uhebo.belief.history import FAILING, History, Outcome, Slot
@@ -200,7 +200,7 @@ class Belief:
         rows, single = self._rows(params)
         labels = self.outcomes[-1]
         if labels.outcome.role == "failure":
-            chance = np.clip(0.5 * (1.0 - labels.units.told(labels.moments(rows)[0])), 0.0, 1.0)
+            chance = -np.expm1(log_success_chance(labels.posterior, rows))
         else:
             states = [trial.state for trial in self.history.trials if trial.state not in ("running", "abandoned")]
             chance = np.full(len(rows), sum(state in FAILING for state in states) / max(len(states), 1))

@@ -14,7 +14,7 @@ from uhebo.gp.data import Data, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
-from uhebo.types import Rng
+from uhebo.types import Array, Rng
 
 NoiseTreatment = Literal["estimated", "none"]
 Reading = Literal["observed", "distinct", "drawn"]
@@ -67,11 +67,13 @@ class Fit:
     """Why theta is the moderate one; None where it was fitted."""
     extra: Mapping[str, float] = field(default_factory=dict)
     """Figures of one estimator alone: acceptance and effective sample size, or the scaling."""
+    variances: Array | None = field(default=None, repr=False)
+    """Noise of each value beside theta's; None where there is none."""
 
     @cached_property
     def posteriors(self) -> tuple[Posterior, ...]:
         """`data` under each theta: worked out when first asked for, because it is O(n³) where the fit may be less."""
-        return tuple(Posterior.of(self.data, theta, self.kernel) for theta in self.thetas)
+        return tuple(Posterior.of(self.data, theta, self.kernel, self.variances) for theta in self.thetas)
 
     @property
     def posterior(self) -> Posterior:

@@ -25,9 +25,6 @@ LARGEST_EXPONENT = 100.0
 """Largest exponent: e^-100 is as good as zero beside a diagonal of 1, and smaller numbers turn into subnormal ones in a
 Cholesky factorisation, which processors handle a hundred times slower."""
 
-SMALLEST_DISTANCE = 1e-9
-"""Scaled distance below which two points are one to a kernel that is not smooth."""
-
 Exp = Callable[[Array], Array]
 
 
@@ -130,22 +127,6 @@ def _squared_exponential_and_slope(r2: Array) -> tuple[Array, Array]:
     return value, -0.5 * value
 
 
-def _exponential(r2: Array, exp: Exp = np.exp) -> Array:
-    """e^{-r},  r = √r2."""
-    return exp(-(r2**0.5).clip(max=LARGEST_EXPONENT))
-
-
-def _exponential_and_slope(r2: Array) -> tuple[Array, Array]:
-    """slope = -e^{-r}/(2 r), cut off near 0, where it is infinite."""
-    r = np.sqrt(r2, out=r2)
-    np.clip(r, SMALLEST_DISTANCE, LARGEST_EXPONENT, out=r)
-    value = np.exp(-r)
-    return value, value / (-2.0 * r)
-
-
-EXPONENTIAL = Kernel("exponential", _exponential, _exponential_and_slope, 0.5)
-"""Matérn 1/2, for what jumps: its mean is all but linear between neighbours, without overshoot. Not for objectives, and
-so not among the `KERNELS`: its gradient is infinite at every observation."""
 MATERN52 = Kernel("matern52", _matern52, _matern52_and_slope, 2.5, _matern52_alone)
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel

@@ -39,13 +39,16 @@ class Posterior:
     jitter: float
 
     @classmethod
-    def of(cls, data: Data, theta: Theta, kernel: str | Kernel = MATERN52) -> Posterior:
-        """Condition on `data`; jitter is added where the factorisation needs it, and recorded."""
+    def of(cls, data: Data, theta: Theta, kernel: str | Kernel = MATERN52, variances: Array | None = None) -> Posterior:
+        """Condition on `data`; jitter is added where the factorisation needs it, and recorded.
+
+        `variances` are noise of each value beside theta's.
+        """
         if len(theta.ell) != data.dimension:
             raise InvalidInputError(f"theta has {len(theta.ell)} lengthscales, the data have {data.dimension} columns")
         kernel = named_kernel(kernel)
         covariance = _prior(kernel, theta, data.domain, data.X, data.X)
-        covariance.flat[:: len(data) + 1] += theta.s2
+        covariance.flat[:: len(data) + 1] += theta.s2 if variances is None else theta.s2 + variances
         factor, jitter = safe_cholesky(covariance)
         whitened = solve(factor, data.y)
         return cls(data, theta, kernel, factor, whitened, solve(factor, whitened, transposed=True), jitter)
