@@ -153,6 +153,30 @@ def test_branches_are_more_than_the_points_they_share() -> None:
     assert len(study.trials) == 12
 
 
+def branching(kind: str, depth: int | None = None) -> float:
+    return 0.5 if depth is None else abs(depth - 2) + (kind == "forest")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_the_last_point_of_the_last_branch_is_the_end(declared: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """`line` has one point, the two others three each."""
+    kinds, when = ["line", "tree", "forest"], "kind in ['tree', 'forest']"
+    if declared:
+        space = {"kind": kinds, "depth": uhebo.When(when, (1, 3))}
+        study = uhebo.minimize(branching, space, 30, seed=0, deterministic=True, progress=False).study
+    else:
+
+        def objective(trial: optuna.Trial) -> float:
+            kind = trial.suggest_categorical("kind", kinds)
+            return branching(kind, None if kind == "line" else trial.suggest_int("depth", 1, 3))
+
+        study = optuna.create_study(sampler=UHESampler(seed=0, deterministic=True))
+        study.optimize(objective, n_trials=30)
+    assert len(set(points(study))) == 7
+    assert len(study.trials) <= 8  # the parameters of a branch are not known before its first trial
+    assert "all 7 points of the space have been tried" in caplog.text
+
+
 def test_a_search_for_scikit_learn_ends_too() -> None:
     pytest.importorskip("sklearn")
     from sklearn.datasets import load_iris

@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 
 
 def is_exhausted(sampler: "UHESampler", study: Study, trials: Sequence[FrozenTrial]) -> bool:
-    """Whether there is nothing left to suggest in a study with these trials.
+    """Whether there is nothing left to suggest in a study with these trials."""
+    return _used_up(sampler, study, trials) is not None
 
-    Not while points wait in the queue, nor where trials have parameters that others do not: a point of the space that
-    they share is then more than one point.
+
+def _used_up(sampler: "UHESampler", study: Study, trials: Sequence[FrozenTrial]) -> SearchSpace | None:
+    """The space, where every point of it has been tried; None where one is left, or points wait in the queue.
+
+    Branches count as the trials have shown them, or as they were declared: a choice that was not tried is a point left.
     """
     if sampler.when_exhausted != "stop":
-        return False
+        return None
     if not trials or any(trial.state == TrialState.WAITING for trial in trials):
-        return False
-    named = [trial.distributions for trial in trials if trial.distributions]
-    if not named or not _is_finite(named[-1]) or any(set(each) != set(named[-1]) for each in named):
-        return False
+        return None
+    # The latest ranges of each branch. One that is not finite is known before anything is worked out.
+    branches = {frozenset(trial.distributions): trial.distributions for trial in trials if trial.distributions}
+    if not branches or not all(map(_is_finite, branches.values())):
+        return None
     space = sampler.search_space(study, trials)
-    return bool(space.names) and sampler.step(study, trials[-1].number + 1, space, trials).used_up
+    used_up = bool(space.names) and sampler.step(study, trials[-1].number + 1, space, trials).used_up
+    return space if used_up else None
 
 
 def stop_if_last(
@@ -45,9 +51,10 @@ def stop_if_last(
         return
     ended = copy.copy(trial)  # Optuna stores the result after the sampler has had its say
     ended.state, ended.values = state, None if values is None else list(values)
-    trials = [ended if t.number == trial.number else t for t in trials_of(study)]
-    if is_exhausted(sampler, study, trials) and _stop(study):
-        _say(study, SearchSpace.of(trial.distributions))
+    trials = [ended if t.number == trial.number else t for t in study.get_trials(deepcopy=False)]
+    space = _used_up(sampler, study, trials)
+    if space is not None and _stop(study):
+        _say(study, space)
 
 
 def end(study: Study, trial: FrozenTrial, space: SearchSpace) -> None:
