@@ -375,6 +375,47 @@ def test_misuse_is_refused_at_once() -> None:
         UHESampler(constraints_func=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (lambda x: x, "the space has 'y', and constraints takes 'x'"),
+        (lambda x, y, z: x + y + z, "constraints needs 'z', and the space has 'x', 'y'"),
+        (lambda x, y, /: x + y, "constraints takes 'x', 'y' by position only"),
+    ],
+)
+def test_constraints_that_cannot_be_called_are_refused_before_anything_is_run(constraints: Any, message: str) -> None:
+    called = []
+
+    def loss(**params: float) -> float:
+        called.append(params)
+        return 0.0
+
+    with pytest.raises(InvalidInputError, match=message):
+        uhebo.minimize(loss, SPACE, 3, constraints=constraints)
+    assert not called
+
+
+@pytest.mark.parametrize("function", [lambda: 0.0, lambda x, y: x - y])
+def test_a_constraints_func_takes_one_trial(function: Any) -> None:
+    with pytest.raises(InvalidInputError, match="it is called with one argument, the finished trial"):
+        UHESampler(constraints_func=function)
+    with_default: Any = lambda trial, limit=3.0: trial.params["x"] - limit  # noqa: E731
+    for usable in (with_default, max):  # Python does not know what max takes
+        UHESampler(constraints_func=usable)
+
+
+def test_constraints_may_read_what_the_function_kept_with_the_trial() -> None:
+    def loss(x: float, y: float, trial: optuna.Trial) -> float:
+        trial.set_user_attr("product", x * y)
+        return x + y
+
+    def constraints(trial: FrozenTrial, **_: float) -> float:
+        return float(1.0 - trial.user_attrs["product"])
+
+    study = uhebo.minimize(loss, SPACE, 4, seed=0, constraints=constraints, progress=False).study
+    assert all(t.constraints["0"] == 1.0 - t.user_attrs["product"] for t in study.trials)
+
+
 def test_an_infeasible_point_is_not_the_one_to_improve_on() -> None:
     """What is promised by log-ei is measured against the best feasible value, by hand here."""
     study = searched(hyperbola, 14, deterministic=True)

@@ -15,7 +15,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.executor import GivenExecutor
 from uhebo.initial import Points
 from uhebo.methods import Strategy
-from uhebo.objective import Function
+from uhebo.objective import Function, call
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
@@ -197,10 +197,8 @@ def constrained(options: Mapping[str, Any], constraints: Constraints | None) -> 
     """Options of the sampler with a function of the parameters as its constraints."""
     if constraints is None:
         return options
-    if not callable(constraints):
-        raise InvalidInputError(f"constraints is {constraints!r}; expected a function called as fn is")
     return {**options, "constraints_func": partial(_at_params, constraints)}
 
 
 def _at_params(constraints: Constraints, trial: FrozenTrial) -> Any:
-    return constraints(**trial.params)
+    return call(constraints, trial.params, lambda: trial)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from optuna.trial import Trial
+from optuna.trial import FrozenTrial, Trial
 
 from uhebo.errors import CannotEvaluate, InvalidInputError
 
@@ -20,10 +20,12 @@ TRIAL = "trial"
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def check_objective(fn: object, names: Iterable[str], optional: Collection[str] = ()) -> None:
+def check_objective(fn: object, names: Iterable[str], optional: Collection[str] = (), called: str = "fn") -> None:
     """Refuse what cannot be called with these parameters, before anything is run; `optional` are not always there."""
     if not callable(fn):
-        raise InvalidInputError(f"fn is {fn!r}; expected a function called with one keyword argument per parameter")
+        raise InvalidInputError(
+            f"{called} is {fn!r}; expected a function called with one keyword argument per parameter"
+        )
     arguments, names = _arguments(fn), list(names)
     if arguments is None:
         return
@@ -36,20 +38,21 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
     unknown = [] if open_ended else [name for name in names if name not in takes]
     if by_position:
         raise InvalidInputError(
-            f"fn takes {_listed(by_position)} by position only, and parameters are given by name; remove the / from it"
+            f"{called} takes {_listed(by_position)} by position only, and parameters are given by name; remove the / "
+            "from it"
         )
     if missing:
         raise InvalidInputError(
-            f"fn needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; "
+            f"{called} needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; "
             "add it to the space, rename it, or give it a default"
         )
     if absent:
         raise InvalidInputError(
-            f"fn needs {_listed(absent)}, which not every point has; give it a default such as {absent[0]}=None"
+            f"{called} needs {_listed(absent)}, which not every point has; give it a default such as {absent[0]}=None"
         )
     if unknown:
         raise InvalidInputError(
-            f"the space has {_listed(unknown)}, and fn takes {_listed(takes) or 'no argument'}; "
+            f"the space has {_listed(unknown)}, and {called} takes {_listed(takes) or 'no argument'}; "
             "rename it, or add it to the function"
         )
 
@@ -59,7 +62,7 @@ def takes_trial(fn: Callable[..., Any], names: Iterable[str]) -> bool:
     return TRIAL not in names and any(a.name == TRIAL and a.kind in BY_NAME for a in _arguments(fn) or ())
 
 
-def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: TrialGetter | None) -> Any:
+def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: Callable[[], Trial | FrozenTrial] | None) -> Any:
     """What `fn` returns for these parameters; it gets the trial if it has an argument `trial`."""
     if not takes_trial(fn, params):
         return fn(**params)

@@ -86,13 +86,15 @@ def search(
     searched = SearchSpace.of(space)
     storable(searched.distributions, how.storage)
     check_objective(fn, searched.distributions, optional=searched.conditions)
+    if constraints is not None:
+        check_objective(constraints, searched.distributions, optional=searched.conditions, called="constraints")
     n_trials = integer("n_trials", n_trials, 1)
     points = checked_points(how.initial, searched)
     how.check()
     evaluations = how.evaluations()
     if evaluations is not None:
         fn = evaluations.of(fn, searched.names)
-        if callable(constraints):
+        if constraints is not None:
             constraints = evaluations.of(constraints, searched.names)
     sampler_for = partial(sampler_for, space=space, constraints=constraints)
     sampler_for(n_trials)

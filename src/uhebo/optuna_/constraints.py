@@ -5,6 +5,7 @@ before, all of them were one list, `constraints` (`constraints_func` of a sample
 are called "0", "1", … as Optuna 5 calls them. A value of 0 or less is feasible.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,8 +27,22 @@ ConstraintsFunc = Callable[[FrozenTrial], Any]
 
 
 def checked_function(function: ConstraintsFunc | None) -> ConstraintsFunc | None:
-    if function is not None and not callable(function):
+    """The function if it can be called with a trial, as far as Python can tell; else a typed error."""
+    if function is None:
+        return None
+    if not callable(function):
         raise InvalidInputError(f"constraints_func is {function!r}; expected a function of a trial")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C
+        return function
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"constraints_func takes {signature}, and it is called with one argument, the finished trial ({error}); "
+            "read the parameters from trial.params"
+        ) from error
     return function
 
 

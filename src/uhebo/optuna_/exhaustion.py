@@ -51,7 +51,7 @@ def stop_if_last(
         return
     ended = copy.copy(trial)  # Optuna stores the result after the sampler has had its say
     ended.state, ended.values = state, None if values is None else list(values)
-    trials = [ended if t.number == trial.number else t for t in study.get_trials(deepcopy=False)]
+    trials = [ended if t.number == trial.number else t for t in trials_of(study)]
     space = _used_up(sampler, study, trials)
     if space is not None and _stop(study):
         _say(study, space)
