@@ -399,9 +399,9 @@ def test_constraints_that_cannot_be_called_are_refused_before_anything_is_run(co
 def test_a_constraints_func_takes_one_trial(function: Any) -> None:
     with pytest.raises(InvalidInputError, match="it is called with one argument, the finished trial"):
         UHESampler(constraints_func=function)
-    with_default: Any = lambda trial, limit=3.0: trial.params["x"] - limit  # noqa: E731
-    for usable in (with_default, max):  # Python does not know what max takes
-        UHESampler(constraints_func=usable)
+    usable: list[Any] = [lambda trial, limit=3.0: trial.params["x"] - limit, max]  # what max takes, nobody knows
+    for function in usable:
+        UHESampler(constraints_func=function)
 
 
 def test_constraints_may_read_what_the_function_kept_with_the_trial() -> None:
