@@ -24,11 +24,11 @@ from optuna.trial import TrialState
 from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli import app, main, settings
-from uhebo.cli.files import MAX_BYTES, MAX_ROWS
 from uhebo.cli.objective import TAIL_BYTES, environment_names
 from uhebo.cli.reading import last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
+from uhebo.cli.tables import MAX_BYTES, MAX_ROWS
 from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.space import Categorical, Float, Int
 from uhebo.storage import database
@@ -489,7 +489,7 @@ def test_a_study_made_in_python(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     made.set_user_attr(settings.ATTRIBUTE, {"space": 3})
     assert "cannot be read" in shell.refuses("suggest", "mine.db")
     optuna.create_study(storage="sqlite:///two.db", directions=["minimize", "maximize"])
-    assert "2 objectives" in shell.refuses("suggest", "two.db")
+    assert "no search space" in shell.refuses("suggest", "two.db")
     made._storage.remove_session()
     monkeypatch.setattr(optuna, "load_study", _raise(ZeroDivisionError("what\nis this")))
     assert "unexpected ZeroDivisionError: what (UHEBO_DEBUG=1" in shell.refuses("suggest", "mine.db")

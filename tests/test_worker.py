@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -467,6 +469,38 @@ def test_infinite_values_survive_the_spool(url: str, tmp_path: Path) -> None:
     spool.deliver_orphans(deliver)
     assert found == [Unsent(1, 0, {"x": 0.1}, float("-inf"))]
     assert not list((tmp_path / "unsent").iterdir())
+
+
+def in_two(x: float, y: float) -> tuple[float, float]:
+    return x, math.nan if y > 0.5 else y
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_several_objectives(tmp_path: Path, limited: bool) -> None:
+    """Stored together or not at all: from the worker, from what a dead one left, and late ones not."""
+    url = f"sqlite:///{tmp_path / 'two.db'}"
+    options = Options(spool=tmp_path / "unsent", max_failure_rate=1.0, timeout=LIMIT_S if limited else None)
+    given: Any = {"directions": {"a": "minimize", "b": "maximize"}, "options": options, "seed": 0}
+    work = partial(uhebo.work, in_two, SPACE, storage=url, study_name=STUDY, **given)
+    work(n_trials=4)
+    study = optuna.load_study(study_name=STUDY, storage=url)
+    for trial in study.trials:
+        assert trial.values == (None if trial.params["y"] > 0.5 else [trial.params["x"], trial.params["y"]])
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE", "FAIL"}
+    with pytest.raises(InvalidInputError, match="made with the objectives"):
+        uhebo.work(in_two, SPACE, 5, storage=url, study_name=STUDY, directions=["minimize", "maximize"], seed=0)
+    asked, leased = [study.ask(as_distributions(SPACE)) for _ in range(2)], LeasedTrials(study)
+    spool = Spool(tmp_path / "unsent", leased.storage, STUDY)
+    left = [Unsent(trial._trial_id, trial.number, trial.params, (1.0, -math.inf)) for trial in asked]
+    for unsent in (left[0], replace(left[1], value=2.0)):
+        with pytest.raises(KeyboardInterrupt), spool.keeping(unsent):
+            raise KeyboardInterrupt
+    assert leased.store(left[1].trial_id, (3.0, 4.0)) == "stored"
+    assert leased.store(left[1].trial_id, (3.0, 5.0)) == "discarded"
+    work(n_trials=6)
+    found = optuna.load_study(study_name=STUDY, storage=url).trials
+    assert [trial.values for trial in found[4:]] == [[1.0, -math.inf], [3.0, 4.0]]
+    assert len(list((tmp_path / "unsent").iterdir())) == 1  # one value where there are two objectives
 
 
 def test_what_was_never_written_to_its_end_is_cleared_away(url: str, tmp_path: Path) -> None:

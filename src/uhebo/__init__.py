@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from uhebo._version import __version__ as __version__
+    from uhebo.api import load as load
     from uhebo.api import maximize as maximize
     from uhebo.api import minimize as minimize
     from uhebo.api import optimize as optimize
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from uhebo.optuna_.corrected import corrected as corrected
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
-    from uhebo.result import load as load
     from uhebo.space import Categorical as Categorical
     from uhebo.space import Float as Float
     from uhebo.space import Int as Int
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Loaded when first used: `import uhebo` and `uhebo --help` then take no longer than their own few files.
 _NAMES = {
     "uhebo._version": ("__version__",),
-    "uhebo.api": ("maximize", "minimize", "optimize"),
+    "uhebo.api": ("load", "maximize", "minimize", "optimize"),
     "uhebo.diagnosis": ("diagnose",),
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
@@ -39,7 +39,7 @@ _NAMES = {
     "uhebo.optuna_.changes": ("amend", "changes", "drop", "restore", "skip"),
     "uhebo.optuna_.corrected": ("corrected",),
     "uhebo.optuna_.sampler": ("UHESampler",),
-    "uhebo.result": ("Result", "load"),
+    "uhebo.result": ("Result",),
     "uhebo.space": ("Categorical", "Float", "Int", "When"),
     "uhebo.workers": ("work",),
 }

@@ -16,6 +16,7 @@ from uhebo.executor import GivenExecutor
 from uhebo.initial import Points
 from uhebo.methods import Strategy
 from uhebo.objective import Function, call
+from uhebo.optuna_.gaps import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
@@ -159,6 +160,22 @@ def optimize(
     sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=minimize)
     result = search(named, fn, space, n_trials, constraints, sampler_for, How(**run))
     return ParetoResult(result.study, result.interrupted)
+
+
+def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
+    """The result of a study that was kept, as far as it has come: whoever made it, and while others go on with it.
+
+    Args:
+        storage: where it is kept: "study.db", a database URL, or an Optuna storage.
+        study_name: may be left out where there is one study only.
+    """
+    from uhebo.storage import places
+
+    place = places.Place("the storage", None, "") if isinstance(storage, BaseStorage) else places.place_of(str(storage))
+    opened = places.open_storage(storage if isinstance(storage, BaseStorage) else place)
+    with QUIET:
+        study = places.load(opened, place, study_name, option="study_name=")
+    return Result(study) if len(study.directions) == 1 else ParetoResult(study)
 
 
 def make_sampler(

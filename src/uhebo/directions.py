@@ -55,7 +55,12 @@ def several_in(storage: BaseStorage | None, name: str | None, directions: Mappin
             f"study {study.study_name!r} was made with the objectives {made}; give the same directions, or use another "
             "name"
         )
+    name_objectives(study, list(directions))
+    return study
+
+
+def name_objectives(study: Study, names: list[str]) -> None:
+    """Optuna keeps them, and shows them in its own pictures and tables."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.set_metric_names(list(directions))
-    return study
+        study.set_metric_names(names)

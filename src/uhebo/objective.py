@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,49 @@ Function = Callable[..., float]
 """The user's: one keyword argument per parameter, and the trial if it has an argument `trial`; returns a number."""
 TrialGetter = Callable[[], Trial]
 """The trial under evaluation; made when asked for, because that may be a query to a database."""
-Objective = Callable[[int, Mapping[str, Any], TrialGetter | None], float]
+Value = float | tuple[float, ...]
+"""Of a trial: a number, or one for each of several objectives."""
+Objective = Callable[[int, Mapping[str, Any], TrialGetter | None], Value]
 """Number of a trial, its parameters, and what gets the trial; None in a process without a connection to the study."""
 TRIAL = "trial"
 """Argument for which a function gets the trial, unless a parameter of the space has that name."""
+LONGEST = 200
+"""Characters kept of something that is not a value, for the message."""
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class InTwoParts:
+    """An objective whose second part reads what the first one returned.
+
+    The first may run in a process without a connection to the study; the second needs the study, to know which
+    objectives and constraints to look for.
+    """
+
+    evaluate: Callable[[int, Mapping[str, Any], TrialGetter | None], Any]
+    read: Callable[[Any, TrialGetter | None], Value]
+
+    def __call__(self, number: int, params: Mapping[str, Any], trial: TrialGetter | None) -> Value:
+        return self.read(self.evaluate(number, params, trial), trial)
+
+
+def as_tuple(value: Value) -> tuple[float, ...]:
+    """One value for each objective."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def plain(returned: Any) -> Any:
+    """What a function returned, in types of Python's own, for another process: numbers, texts, lists and tables."""
+    if isinstance(returned, Mapping):
+        return {str(name): plain(item) for name, item in returned.items()}
+    if isinstance(returned, (str, bool)) or returned is None:
+        return returned
+    if isinstance(returned, Sequence) or (isinstance(returned, np.ndarray) and returned.ndim):
+        return [plain(item) for item in returned]
+    try:
+        return float(returned)
+    except (TypeError, ValueError, OverflowError):
+        return repr(returned)[:LONGEST]
 
 
 def check_objective(fn: object, names: Iterable[str], optional: Collection[str] = (), called: str = "fn") -> None:

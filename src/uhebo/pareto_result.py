@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 
 from uhebo.checks import number
 from uhebo.errors import InvalidInputError
-from uhebo.numerics.front import hypervolume, non_dominated
 from uhebo.optuna_.constraints import feasible_trials
-from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.fronts import balanced, front_trials, hypervolumes, objectives_of, oriented, reference_point
 from uhebo.result import Result, as_frame
 from uhebo.types import Array
 
@@ -46,14 +44,12 @@ class ParetoResult(Result):
     @property
     def objectives(self) -> dict[str, str]:
         """Name -> "minimize" or "maximize"."""
-        directions = (direction.name.lower() for direction in self.study.directions)
-        return dict(zip(self._objectives, directions, strict=True))
+        return objectives_of(self.study)
 
     @property
     def front(self) -> list[FrozenTrial]:
         """Trials that no feasible one beats in every objective, in order of their numbers."""
-        trials = feasible_trials(self._read)
-        return [trials[i] for i in np.flatnonzero(non_dominated(self._oriented(trials)))] if trials else []
+        return front_trials(self._read)
 
     @property
     def pareto(self) -> Any:
@@ -68,17 +64,16 @@ class ParetoResult(Result):
     @property
     def reference_point(self) -> dict[str, float]:
         """Where the hypervolume is measured from: what the sampler was given, or the worst values of all trials."""
-        given = self.study.sampler.settings.reference_point if isinstance(self.study.sampler, UHESampler) else None
-        worst = self._signs * self._oriented(self._chosen).min(axis=0)
-        found = worst.tolist() if given is None else given
-        return dict(zip(self.objectives, found, strict=True))
+        self._check_feasible()
+        found = reference_point(self._read)
+        assert found is not None  # there are feasible trials
+        return dict(zip(self.objectives, found.tolist(), strict=True))
 
     @property
     def hypervolume(self) -> Array:
         """Volume between the reference point and the front after each feasible trial, in the units of the values."""
-        values = self._oriented(self._chosen)
-        reference = self._signs * np.array(list(self.reference_point.values()))
-        return np.array([hypervolume(values[: count + 1], reference) for count in range(len(values))])
+        self._check_feasible()
+        return hypervolumes(self._read)
 
     def pick(self, weights: Mapping[str, float] | None = None, *, within: Mapping[str, Bounds] | None = None) -> Pick:
         """One point of the front, with what the model predicts there.
@@ -95,7 +90,8 @@ class ParetoResult(Result):
             for name in given:
                 if name not in names:
                     raise InvalidInputError(f"there is no objective {name!r}; the objectives are {', '.join(names)}")
-        front = self._chosen_front
+        self._check_feasible()
+        front = self.front
         inside = [trial for trial in front if self._within(trial, within or {})]
         if not inside:
             spans = [f"{n} from {min(v):.6g} to {max(v):.6g}" for n, v in self._columns(front).items()]
@@ -105,11 +101,8 @@ class ParetoResult(Result):
         )
         if not share.any():
             raise InvalidInputError(f"weights are {dict(weights or {})}; expected one above 0")
-        values, all_values = self._oriented(inside), self._oriented(front)
-        best, extent = all_values.max(axis=0), np.ptp(all_values, axis=0)
-        behind = share * (best - values) / np.where(extent > 0.0, extent, 1.0)
-        # The sum tells apart points that are equal in their largest distance.
-        trial = inside[int(np.argmin(behind.max(axis=1) + 1e-6 * behind.sum(axis=1)))]
+        behind = dict(zip((t.number for t in front), balanced(oriented(self.study, front), share), strict=True))
+        trial = min(inside, key=lambda candidate: float(behind[candidate.number]))
         return Pick(trial.number, dict(trial.params), dict(zip(names, trial.values, strict=True)), self._at(trial))
 
     def diagnose(self) -> dict[str, Diagnosis]:  # type: ignore[override]
@@ -137,26 +130,12 @@ class ParetoResult(Result):
     def _columns(self, trials: Sequence[FrozenTrial]) -> dict[str, list[float]]:
         return {name: [trial.values[i] for trial in trials] for i, name in enumerate(self.objectives)}
 
-    @property
-    def _signs(self) -> Array:
-        return np.array([1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in self.study.directions])
-
-    def _oriented(self, trials: Sequence[FrozenTrial]) -> Array:
-        return self._signs * np.array([trial.values for trial in trials], dtype=np.float64)
-
-    @property
-    def _chosen(self) -> list[FrozenTrial]:
-        trials = feasible_trials(self._read)
-        if not trials:
+    def _check_feasible(self) -> None:
+        if not feasible_trials(self._read):
             raise InvalidInputError(
                 f"no trial is feasible and has all its values ({len(self.study.trials)} were started): "
                 "result.history says what became of each"
             )
-        return trials
-
-    @property
-    def _chosen_front(self) -> list[FrozenTrial]:
-        return self.front or self._chosen
 
     def __repr__(self) -> str:
         front = self.front

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -19,25 +18,10 @@ from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.corrections import changes_of
 from uhebo.optuna_.endings import state_name
-from uhebo.optuna_.gaps import QUIET
+from uhebo.optuna_.fronts import objective_names
 
 if TYPE_CHECKING:
     from uhebo.diagnosis import Diagnosis
-
-
-def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
-    """The result of a study that was kept, as far as it has come: whoever made it, and while others go on with it.
-
-    Args:
-        storage: where it is kept: "study.db", a database URL, or an Optuna storage.
-        study_name: may be left out where there is one study only.
-    """
-    from uhebo.storage import places
-
-    place = places.Place("the storage", None, "") if isinstance(storage, BaseStorage) else places.place_of(str(storage))
-    opened = places.open_storage(storage if isinstance(storage, BaseStorage) else place)
-    with QUIET:
-        return Result(places.load(opened, place, study_name, option="study_name="))
 
 
 @dataclass(frozen=True)
@@ -92,7 +76,7 @@ class Result:
 
     @property
     def _objectives(self) -> list[str]:
-        return self.study.metric_names or [f"value_{i}" for i in range(len(self.study.directions))]
+        return objective_names(self.study)
 
     @property
     def _finished(self) -> list[FrozenTrial]:

@@ -23,7 +23,7 @@ COMMANDS = {
     "skip": ("correct", "Say that a trial was never run; unlike a failed one, it repels nothing."),
     "restore": ("correct", "Take back the latest change of a trial: amend, drop or skip; again, the one before."),
     "log": ("correct", "Show every change that was made to trials: when, what it was before, and why."),
-    "best": ("look", "Show the best trial so far."),
+    "best": ("look", "Show the best trial so far, or the front of several objectives."),
     "history": ("look", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
     "optimize": ("optimise", "Optimise a Python function or a program. Run it again to go on where it ended."),

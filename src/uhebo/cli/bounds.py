@@ -6,7 +6,7 @@ text as its name; what was measured is an attribute of the trial.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.cli.records import cells, pointed
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
+from uhebo.optuna_.fronts import front_trials
 
 FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<sense><=|>=)\s*(?P<bound>\S+)\s*")
 
@@ -52,10 +53,14 @@ class Bound:
 Bounds = tuple[Bound, ...]
 
 
-def parse_all(texts: Sequence[str], taken: Sequence[str]) -> Bounds:
-    """Constraints of one study; two may speak of the same quantity, none of a name that is `taken`."""
+def parse_all(texts: Sequence[str], taken: Sequence[str], objectives: Collection[str] = ()) -> Bounds:
+    """Constraints of one study; two may speak of the same quantity, none of an objective or a name that is `taken`."""
     found = tuple(dict.fromkeys(Bound.parse(text) for text in texts))
     for bound in found:
+        if bound.name in objectives:
+            raise InvalidInputError(
+                f"the constraint '{bound}' is about the objective {bound.name!r}; make it one or the other"
+            )
         if bound.name in taken:
             raise InvalidInputError(
                 f"the constraint '{bound}' is about {bound.name!r}, which is a parameter or a column of our tables; "
@@ -118,21 +123,25 @@ def measured_in(trial: FrozenTrial) -> dict[str, Any]:
     return found
 
 
-def best_rows(trial: FrozenTrial) -> list[tuple[str, Any]]:
-    """The best trial as a table for people."""
+def best_rows(trial: FrozenTrial, value: str = "value") -> list[tuple[str, Any]]:
+    """The best trial as a table for people; `value` is what the objective is called."""
     names = list(trial.params)
-    rows = [("value", trial.value), *measured_in(trial).items(), ("trial", str(trial.number))]
+    rows = [(value, trial.value), *measured_in(trial).items(), ("trial", str(trial.number))]
     return [*rows, *zip(names, cells(trial, names), strict=True)]
 
 
 def best_of(study: Study) -> FrozenTrial | None:
-    """The best trial, of the feasible ones where there are constraints; None before the first."""
-    return best_trial(study)
+    """The best trial, of the feasible ones where there are constraints; None before the first, and where several
+    objectives leave no single best one."""
+    return best_trial(study) if len(study.directions) == 1 else None
 
 
 def leader(study: Study) -> str:
     """The best so far in a few words; nothing before the first value."""
     best = best_of(study)
+    front = front_trials(study) if len(study.directions) > 1 else []
+    if front:
+        return f"; {len(front)} on the front (uhebo best shows it)"
     if best is not None:
         return f"; best so far {best.value:.6g} (trial {best.number})"
     return "" if least_violated(study) is None else f"; {why_none(study)}"
@@ -143,6 +152,7 @@ def why_none(study: Study) -> str:
     finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
     found = least_violated(study)
     if found is None:
-        return "no finished trial; tell it a result first: uhebo tell STUDY NUMBER VALUE"
+        values = "VALUE" if len(study.directions) == 1 else "NAME=NUMBER …"
+        return f"no finished trial; tell it a result first: uhebo tell STUDY NUMBER {values}"
     above = [f"{name} is missed by {value:.6g}" for name, value in constraints_of(found[0]).items() if value > 0.0]
     return f"no feasible trial among {finished} finished; the nearest is trial {found[0].number} ({', '.join(above)})"

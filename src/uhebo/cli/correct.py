@@ -17,6 +17,7 @@ from uhebo.cli.settings import bounds_of
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_ import changes
 from uhebo.optuna_.corrections import Change
+from uhebo.optuna_.fronts import objective_names
 from uhebo.storage.explain import listed
 from uhebo.storage.places import study_at
 
@@ -159,7 +160,7 @@ def _trial(study: Study, text: str) -> FrozenTrial:
 def _amendment(study: Study, trial: FrozenTrial, texts: Sequence[str]) -> dict[str, Any]:
     """The arguments of `changes.amend` that the words on the command line stand for."""
     bounds = bounds_of(study)
-    objectives = changes.names_of_values(study)
+    objectives = objective_names(study)
     notes = {name for each in study.get_trials(deepcopy=False) for name in each.user_attrs if ":" not in name}
     notes = (notes | {"note"}) - set(names_of(bounds))
     found: dict[str, dict[str, Any]] = {"value": {}, "params": {}, "measured": {}, "attributes": {}}

@@ -1,99 +1,35 @@
-"""Files of the user's, read with a limit: nothing that is given can fill the memory or hang the program.
+"""Results in a CSV.
 
 A CSV of results is checked as a whole before any of it is stored. Its columns: the parameters and `value`; or `number`
 (of a suggested trial) and `value`, with or without the parameters. A row without a number is an experiment of the
-user's own. The value `failed` marks an experiment that gave none.
+user's own. The value `failed` marks an experiment that gave none. Objectives with names have a column each in place of
+`value`.
 
-A table that begins with number,state,value is the history of another study, as `uhebo history --csv` prints it. Its
-numbers say nothing here: every row is an experiment of its own, and one that was still under way is passed over.
+A table that begins with number, state and the values is the history of another study, as `uhebo history --csv` prints
+it. Its numbers say nothing here: every row is an experiment of its own, and one that was under way is passed over.
 """
 
-import csv
-import io
 import math
-import re
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import Bounds, measured, names_of
-from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, STATES, expected, parsed, pointed, record, texts, whole
+from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, STATES, expected, parsed, pointed, texts, whole
+from uhebo.cli.tables import read_table
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
 from uhebo.storage.explain import listed
 
-MAX_BYTES = 10_000_000
-MAX_ROWS = 100_000
-WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
 FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting", *LEFT_OUT)
 """States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
-
-
-def read_text(path: str) -> str:
-    """The text of a file (`-`: standard input), at most MAX_BYTES of UTF-8, with or without a byte-order mark."""
-    try:
-        raw = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else _read(Path(path))
-    except FileNotFoundError as error:
-        raise InvalidInputError(f"there is no file {path}; check the path") from error
-    if len(raw) > MAX_BYTES:
-        raise InvalidInputError(f"{path} is larger than {MAX_BYTES // 1_000_000} MB; split it, or check the path")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is not UTF-8 text; save it as UTF-8 (in Excel: CSV UTF-8)") from error
-
-
-def _read(path: Path) -> bytes:
-    if path.exists() and not path.is_file():
-        raise InvalidInputError(f"{path} is a folder or a device; give a file")
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
-def read_table(path: str, words: Mapping[str, Collection[str]]) -> tuple[list[str], dict[int, dict[str, str]]]:
-    """A CSV as spreadsheets write it: comma, semicolon or tab between cells, empty columns, decimal commas.
-
-    Its header, and by number of the line a row's cells by column. `words` of a column are not read as numbers.
-    """
-    text = read_text(path)
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: dict[int, list[str]] = {}
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) < len(header) or any(cell.strip() for cell in row[len(header) :]):
-                raise InvalidInputError(
-                    f"{path}, line {reader.line_num}: {len(row)} cells, expected {len(header)} as in the header"
-                )
-            rows[reader.line_num] = row
-            if len(rows) > MAX_ROWS:
-                raise InvalidInputError(f"{path} has more than {MAX_ROWS:,} rows; split it")
-    except csv.Error as error:
-        raise InvalidInputError(f"{path}, line {reader.line_num}: not valid CSV ({error})") from error
-    if not any(header):
-        raise InvalidInputError(f"{path} is empty; expected a header line and one line per result")
-
-    def cell(text: str, name: str) -> str:
-        # Where the comma does not separate cells, it is what some countries write for the decimal point.
-        number = delimiter == ";" and WITH_COMMA.fullmatch(text) and text not in words.get(name, ())
-        return text.replace(",", ".") if number else text
-
-    # Columns with a name or a cell: a spreadsheet also saves those that were once clicked on.
-    used = [name for at, name in enumerate(header) if name or any(row[at].strip() for row in rows.values())]
-    cells = {line: {name: cell(row[at].strip(), name) for at, name in enumerate(header)} for line, row in rows.items()}
-    return used, cells
 
 
 @dataclass(frozen=True)
@@ -103,7 +39,7 @@ class Known:
     line: int
     number: int | None
     params: dict[str, Any]
-    value: float | None
+    values: tuple[float, ...] | None
     failure: str = ""
     """Why it failed, where the file says so."""
     measured: dict[str, float] = field(default_factory=dict)
@@ -111,16 +47,17 @@ class Known:
 
     def __str__(self) -> str:
         where = f"line {self.line}" if self.number is None else f"trial {self.number}"
-        return f"{where}: {'failed' if self.value is None else repr(self.value)}"
+        return f"{where}: {'failed' if self.values is None else ' '.join(map(repr, self.values))}"
 
 
 def read_results(
     path: str,
     space: SearchSpace,
     trials: Trials,
-    value_column: str = "value",
+    value_column: str | None = None,
     ignore_extra: bool = False,
     bounds: Bounds = (),
+    objectives: Sequence[str] = (),
 ) -> tuple[list[Known], list[int]]:
     """Every row of the file, and the lines of a history that say nothing: under way then, or failed without a point.
 
@@ -128,15 +65,17 @@ def read_results(
     """
     words = {name: texts(d) for name, d in space.distributions.items() if isinstance(d, CategoricalDistribution)}
     header, rows = read_table(path, words)
-    history = tuple(header[:3]) == HISTORY_COLUMNS and "state" not in space.distributions and value_column == "value"
-    _check_columns(path, header, space, value_column, ignore_extra, history, names_of(bounds))
+    columns = _value_columns(header, objectives, value_column, space)
+    ours = tuple(header[: 2 + len(columns)]) == (*HISTORY_COLUMNS, *columns)
+    history = ours and "state" not in space.distributions and value_column in (None, "value")
+    _check_columns(path, header, space, columns, ignore_extra, history, names_of(bounds))
     known: list[Known] = []
     passed_over: list[int] = []
     answered: dict[int, int] = {}
     for line, cells in rows.items():
         try:
-            entry = _entry(line, cells, space, trials, value_column, history)
-            if entry is not None and entry.value is not None:
+            entry = _entry(line, cells, space, trials, columns, history)
+            if entry is not None and entry.values is not None:
                 entry = replace(entry, measured=measured(bounds, cells))
             if entry is None:
                 passed_over.append(line)
@@ -154,11 +93,29 @@ def read_results(
     return known, passed_over
 
 
+def _value_columns(
+    header: Sequence[str], objectives: Sequence[str], given: str | None, space: SearchSpace
+) -> tuple[str, ...]:
+    """Columns of the values: named after the objectives; one alone may also be `value`, or what the user says."""
+    if len(objectives) > 1 and given is not None:
+        raise InvalidInputError(
+            f"--value-column is for one objective; name the columns as the objectives are: {', '.join(objectives)}"
+        )
+    clash = [name for name in objectives if name in space.distributions or name in ("number", "state", "failure")]
+    if clash:
+        raise InvalidInputError(
+            f"the objective {clash[0]!r} has the name of another column; rename it: study.set_metric_names in Python"
+        )
+    if len(objectives) > 1 or (given is None and set(objectives) & set(header)):
+        return tuple(objectives)
+    return ("value" if given is None else given,)
+
+
 def _check_columns(
     path: str,
     header: Sequence[str],
     space: SearchSpace,
-    value_column: str,
+    columns: Sequence[str],
     ignore_extra: bool,
     history: bool,
     others: Sequence[str],
@@ -167,49 +124,65 @@ def _check_columns(
     if twice:
         raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
     ours = ("state", "failure", "feasible") if history else ()
-    known = {"number", value_column, *space.distributions, *others, *ours}
+    known = {"number", *columns, *space.distributions, *others, *ours}
     extra = [name for name in header if name not in known]
     if extra and not ignore_extra:
-        wanted = ", ".join([*space.distributions, value_column, *others, "and if you like number"])
+        wanted = ", ".join([*space.distributions, *columns, *others, "and if you like number"])
         what = f"unknown column {extra[0]!r}" if extra[0] else "a column without a name has cells"
         raise InvalidInputError(f"{path}: {what}; expected {wanted}; or give --ignore-extra")
     answers = "number" in header and not history
     needed = [] if answers else _needed(space)
-    missing = [name for name in [value_column, *others, *needed] if name not in header]
+    missing = [name for name in [*columns, *others, *needed] if name not in header]
     if missing:
-        hint = " (--value-column names another)" if missing[0] == value_column else ""
+        hint = " (--value-column names another)" if (missing[0],) == tuple(columns) else ""
         raise InvalidInputError(f"{path}: column {missing[0]!r} is missing{hint}; it has {', '.join(header)}")
 
 
 def _entry(
-    line: int, cells: Mapping[str, str], space: SearchSpace, trials: Trials, value_column: str, history: bool
+    line: int, cells: Mapping[str, str], space: SearchSpace, trials: Trials, columns: Sequence[str], history: bool
 ) -> Known | None:
     """One row; None if it says nothing. In a history, a value that was filled in or corrected wins over the state."""
-    text, number = cells[value_column], None
+    given, number = [cells[name] for name in columns], None
     if history:
         state = cells["state"].lower()
         if state not in (known := (*STATES.values(), *LEFT_OUT)):
             raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(known)}")
         pointless = any(not cells[name] for name in _needed(space))
-        if not text and (state in UNDER_WAY or (state in FAILED and pointless)):
+        if not any(given) and (state in UNDER_WAY or (state in FAILED and pointless)):
             return None
-        if not text and state in FAILED:
-            text = "failed"
+        if not any(given) and state in FAILED:
+            given = ["failed"] * len(columns)
     elif cells.get("number"):
         number = running_number(cells["number"], trials)
-    value = None if text.lower() == "failed" else value_of(text, value_column)
+    values = _values(given, columns)
     params = _params(cells, space, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
-    failed_here = history and value is None and "failure" not in space.distributions
-    return Known(line, number, params, value, cells.get("failure", "") if failed_here else "")
+    failed_here = history and values is None and "failure" not in space.distributions
+    return Known(line, number, params, values, cells.get("failure", "") if failed_here else "")
+
+
+def _values(given: Sequence[str], columns: Sequence[str]) -> tuple[float, ...] | None:
+    """A number for each objective; None where the experiment failed, which it does as a whole."""
+    failed = [text.lower() == "failed" for text in given]
+    if not any(failed):
+        return tuple(value_of(text, name) for text, name in zip(given, columns, strict=True))
+    known = [name for text, name, gone in zip(given, columns, failed, strict=True) if text and not gone]
+    if known:
+        raise InvalidInputError(
+            f"{columns[failed.index(True)]} is failed and {known[0]} has a value; a trial fails as a whole: write "
+            "failed for every objective, or the missing number"
+        )
+    return None
 
 
 def _check_other_study(path: str, known: Sequence[Known], space: SearchSpace, trials: Trials) -> None:
     """The history of this very study, or the same one again, would double every experiment in it."""
-    finished = [record(trial) for trial in trials.values() if trial.state.is_finished()]
-    here = {(row["value"], *map(row["params"].get, space.distributions)) for row in finished}
-    doubled = sum((row.value, *map(row.params.get, space.distributions)) in here for row in known)
+    names = list(space.distributions)
+    ended = [trial for trial in trials.values() if trial.state.is_finished()]
+    told = [tuple(trial.values) if trial.state == TrialState.COMPLETE else None for trial in ended]
+    here = {(values, *map(trial.params.get, names)) for values, trial in zip(told, ended, strict=True)}
+    doubled = sum((row.values, *map(row.params.get, names)) in here for row in known)
     if 2 * doubled > len(known):
         raise InvalidInputError(
             f"{path}: {doubled} of {len(known)} experiments are in this study already, with the same outcome; tell a "
@@ -258,7 +231,7 @@ def running_number(text: str, trials: Trials) -> int:
     if trial.state == TrialState.WAITING:
         raise InvalidInputError(f"trial {number} is in the queue and nobody's yet; take it with uhebo suggest")
     if trial.state != TrialState.RUNNING:
-        value = f" with value {trial.value!r}" if trial.state == TrialState.COMPLETE else ""
+        value = f" with value {', '.join(map(repr, trial.values))}" if trial.state == TrialState.COMPLETE else ""
         raise InvalidInputError(
             f"trial {number} is {STATES[trial.state]} already{value}; a trial is told once (a repeated measurement "
             "goes into a CSV as a row without number)"

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from optuna.distributions import distribution_to_json
@@ -14,35 +14,46 @@ from optuna.trial import TrialState
 from uhebo.checks import integer, number
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, measured_in, why_none
+from uhebo.cli.front import write_front
 from uhebo.cli.output import only_one, say, write, write_json, write_table, write_text
-from uhebo.cli.records import HISTORY_COLUMNS, cells, counted, expected, parameter_names, record
-from uhebo.cli.settings import kept_in
+from uhebo.cli.records import HISTORY_COLUMNS, cells, counted, expected, parameter_names, record, values_in
+from uhebo.cli.settings import kept_in, named_objectives
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
+from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.lease import progress
 from uhebo.storage.places import Place, opened, place_of, study_at
+
+if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
+    from uhebo.diagnosis import Diagnosis
 
 YES_NO: dict[Any, str] = {True: "yes", False: "no"}
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
 
 def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show the best trial so far.
+    """Show the best trial so far, or the front of several objectives.
 
-    With constraints it is the best feasible one.
+    With constraints it is the best feasible one. With several objectives the front is shown: trials that no other one
+    beats in every objective, and what one objective costs in terms of another.
 
     \b
     Example:
       $ uhebo best lab.db
     """
     with study_at(file, study) as loaded:
+        objectives = named_objectives(loaded)
+        if len(objectives) > 1:
+            write_front(loaded, objectives, as_json, {"study": loaded.study_name})
+            return
         trial = best_of(loaded)
         if trial is None:
             raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
         direction = loaded.direction.name.lower()
         value = {"study": loaded.study_name, "direction": direction, **record(trial)}
-        write(value, ("best", "smallest" if direction == "minimize" else "largest"), best_rows(trial), as_json)
+        rows = best_rows(trial, *objectives)
+        write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
 
 
 def history(
@@ -64,8 +75,9 @@ def history(
     only_one(as_json, as_csv)
     with study_at(file, study) as loaded:
         trials = loaded.get_trials(deepcopy=False)[-(integer("--last", last, 1) if last is not None else 0) :]
-        found = [record(trial) for trial in trials]
-        names = parameter_names(trials)
+        objectives = list(named_objectives(loaded))
+        found = [record(trial, objectives) for trial in trials]
+        names, columns = parameter_names(trials), objectives or ["value"]
         others = list(dict.fromkeys(name for trial in trials for name in measured_in(trial)))
         limited = [*others, "feasible"] if others else []
         told = [
@@ -76,13 +88,14 @@ def history(
         rows = [
             [
                 *(r[key] for key in HISTORY_COLUMNS),
+                *values_in(trial, columns).values(),
                 *(row.get(key) for key in limited),
                 *cells(trial, names),
                 *(r.get(key, "") for key in reasons),
             ]
             for r, row, trial in zip(found, told, trials, strict=True)
         ]
-        write(found, [*HISTORY_COLUMNS, *limited, *names, *reasons], rows, as_json, as_csv)
+        write(found, [*HISTORY_COLUMNS, *columns, *limited, *names, *reasons], rows, as_json, as_csv)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -103,6 +116,8 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             rows["constraints"] = ", ".join(shown["constraints"])
         if shown["feasible"] is not None:
             rows["feasible"] = f"{shown['feasible']} of {shown['trials'].get('finished', 0)} finished"
+        if "front" in shown:
+            rows["front"] = f"{shown['front']} trials"
         if shown["workers"]:
             silent = max(worker["heard_s"] for worker in shown["workers"])
             names = {worker["worker"] for worker in shown["workers"]}
@@ -111,7 +126,10 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             rows["rate"] = f"{shown['rate_per_minute']:.3g} trials per minute"
         if shown["left_s"]:
             rows["time left"] = _duration(shown["left_s"])
-        write_table(("", ""), [("study", shown["study"]), ("direction", shown["direction"]), *rows.items()])
+        goal = "objectives" if named_objectives(loaded) else "direction"
+        wanted = ", ".join(f"{way} {name}" for name, way in shown["objectives"].items())
+        says = wanted if goal == "objectives" else shown["direction"]
+        write_table(("", ""), [("study", shown["study"]), (goal, says), *rows.items()])
         kept = kept_in(loaded)
         notes = {name: ", by its logarithm" for name, d in kept.space.items() if getattr(d, "log", False)}
         notes |= {name: f"{notes.get(name, '')}, where {condition}" for name, condition in kept.when.items()}
@@ -134,7 +152,8 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     return {
         "study": study.study_name,
         "storage": place.shown,
-        "direction": study.direction.name.lower(),
+        **({"direction": study.direction.name.lower()} if len(study.directions) == 1 else {}),
+        "objectives": fronts.objectives_of(study),
         "settings": kept.settings,
         "parameters": {
             name: {"type": type(d).__name__.removesuffix("Distribution").lower()}
@@ -144,6 +163,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         },
         "constraints": [str(bound) for bound in kept.constraints],
         "feasible": sum(map(is_feasible, finished)) if finished else None,
+        **({"front": len(fronts.front_trials(study))} if len(study.directions) > 1 else {}),
         "trials": counted(trials),
         "workers": [asdict(each) for each in at_work.busy],
         "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
@@ -151,8 +171,17 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     }
 
 
-def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
+def diagnose(
+    file: options.StudyFile,
+    objective: Annotated[
+        str | None, typer.Option("--objective", metavar="NAME", help="Only this one, where there are several.")
+    ] = None,
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Say whether the model behind the suggestions can be trusted, why, and what to do next.
+
+    With several objectives each has a model of its own, and a verdict of its own.
 
     \b
     Example:
@@ -161,22 +190,35 @@ def diagnose(file: options.StudyFile, study: options.StudyName = None, as_json: 
     from uhebo.diagnosis import diagnose as examine
 
     with study_at(file, study) as loaded:
-        found = examine(loaded)
-        if as_json:
-            write_json(found.to_dict())
+        there = fronts.objectives_of(loaded)
+        if objective is not None and objective not in there:
+            raise InvalidInputError(f"there is no objective {objective!r}; the study has {', '.join(there)}")
+        if len(there) == 1 or objective is not None:
+            found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
+            write_json(found.to_dict()) if as_json else _write_diagnosis(found)
             return
-        write_text(f"Verdict: {found.verdict}", VERDICT_STYLES.get(found.verdict, "bold"))
-        write_text(found.headline)
-        for reason in found.reasons:
-            write_text(f"  • {reason}")
-        write_text(f"Next: {found.next_action}")
+        each = {name: examine(loaded, objective=index) for index, name in enumerate(there)}
+        if as_json:
+            write_json({name: found.to_dict() for name, found in each.items()})
+            return
+        for name, found in each.items():
+            write_text(f"{name} ({there[name]})", "bold underline")
+            _write_diagnosis(found)
+
+
+def _write_diagnosis(found: "Diagnosis") -> None:
+    write_text(f"Verdict: {found.verdict}", VERDICT_STYLES.get(found.verdict, "bold"))
+    write_text(found.headline)
+    for reason in found.reasons:
+        write_text(f"  • {reason}")
+    write_text(f"Next: {found.next_action}")
+    write_text("")
+    for section in found.sections():
+        write_text(section.title, "bold")
+        write_text(section.sentence)
+        if section.rows:
+            write_table(section.columns, section.rows)
         write_text("")
-        for section in found.sections():
-            write_text(section.title, "bold")
-            write_text(section.sentence)
-            if section.rows:
-                write_table(section.columns, section.rows)
-            write_text("")
 
 
 def report(

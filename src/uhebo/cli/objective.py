@@ -1,4 +1,4 @@
-"""What is optimised, called for one trial: a Python function, or a program whose last printed number is the value."""
+"""What is optimised, called for one trial: a Python function, or a program; `uhebo.cli.reading` reads their values."""
 
 import contextlib
 import importlib
@@ -19,7 +19,7 @@ from optuna.exceptions import TrialPruned
 from uhebo.checks import number as checked_number
 from uhebo.cli.reading import Reading
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.objective import Objective, TrialGetter, call
+from uhebo.objective import InTwoParts, TrialGetter, call
 
 Params = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ GRACE_S = 2.0
 """Seconds that a program has to end before it is killed."""
 
 
-def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
+def objective_of(target: Sequence[str], timeout: float | None) -> InTwoParts:
     """`module:function`, or a program with its arguments."""
     if timeout is not None:
         checked_number("--timeout", timeout, above=0, also=" of seconds")
@@ -39,7 +39,7 @@ def objective_of(target: Sequence[str], timeout: float | None) -> Objective:
     return _program(list(target), timeout)
 
 
-def _function(target: str, timeout: float | None) -> Objective:
+def _function(target: str, timeout: float | None) -> InTwoParts:
     module, _, path = target.partition(":")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -57,20 +57,17 @@ def _function(target: str, timeout: float | None) -> Objective:
     if timeout is not None and not hasattr(signal, "setitimer"):
         raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
 
-    reading = Reading()
-
-    def evaluate(number: int, params: Params, trial: TrialGetter | None) -> float:  # noqa: ARG001
+    def evaluate(number: int, params: Params, trial: TrialGetter | None) -> Any:  # noqa: ARG001
         try:
             # Our own output stays pure.
             with contextlib.redirect_stdout(sys.stderr), _alarm(timeout) if timeout else contextlib.nullcontext():
-                returned = call(function, params, trial)
-            return reading.value(returned, trial)
+                return call(function, params, trial)
         except (EvaluationFailed, CannotEvaluate, TrialPruned):
             raise
         except (Exception, SystemExit) as error:
             raise EvaluationFailed(f"{type(error).__name__}: {error}") from error
 
-    return evaluate
+    return InTwoParts(evaluate, Reading().value)
 
 
 @contextlib.contextmanager
@@ -98,16 +95,14 @@ def _alarm(timeout: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _program(command: list[str], timeout: float | None) -> Objective:
+def _program(command: list[str], timeout: float | None) -> InTwoParts:
     program = shutil.which(command[0])
     if program is None:
         there = Path(command[0]).is_file()
         remedy = f"make it executable: chmod +x {command[0]}" if there else "check the name, or give module:function"
         raise InvalidInputError(f"{command[0]} is not a program that can be run; {remedy}")
 
-    reading = Reading()
-
-    def run(number: int, params: Params, trial: TrialGetter | None) -> float:
+    def run(number: int, params: Params, trial: TrialGetter | None) -> str:  # noqa: ARG001
         arguments = [program, *(_filled(part, params) for part in command[1:])]
         values = {variable: str(params[name]) for name, variable in environment_names(list(params)).items()}
         environment = {**os.environ, **values, "UHEBO_TRIAL": str(number)}
@@ -127,9 +122,9 @@ def _program(command: list[str], timeout: float | None) -> Objective:
             if code:
                 said = [line for line in _tail(err).split("\n") if line.strip()] or ["no message"]
                 raise EvaluationFailed(f"exit code {code}: {said[-1]}")
-            return reading.printed(_tail(out), trial)
+            return _tail(out)
 
-    return run
+    return InTwoParts(run, Reading().printed)
 
 
 def environment_names(names: Sequence[str]) -> dict[str, str]:

@@ -20,15 +20,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
+from uhebo.cli.front import write_front
 from uhebo.cli.objective import objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record, short_reason
-from uhebo.cli.settings import ask, asked_for, continued, new_study, with_sampler
+from uhebo.cli.settings import ask, asked_for, continued, named_objectives, new_study, with_sampler
 from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
 from uhebo.objective import Objective
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED
+from uhebo.optuna_.fronts import front_trials
 from uhebo.storage.places import Place, load, opened, place_of
 
 if TYPE_CHECKING:  # workers need Unix
@@ -39,7 +41,8 @@ TRIALS = 60
 HOPELESS = 5
 """Failed trials, before the first value, that end the run."""
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
-Advance = Callable[[float | None], None]
+Advance = Callable[[str], None]
+"""One trial is over; what leads now, in words, or nothing new."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -56,6 +59,7 @@ def optimize(
     storage: options.Storage = "study.db",
     study: options.StudyName = None,
     direction: options.DirectionOption = None,
+    objective: options.ObjectiveOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
     n_startup_trials: options.Startup = None,
@@ -70,6 +74,7 @@ def optimize(
     A function gets the parameters as keyword arguments and returns the value. A program gets them as UHEBO_PARAM_NAME
     in its environment and in place of {name} in its arguments; the last number it prints is the value.
     With constraints a function returns {"value": …, "purity": …}, and a program prints purity=96.1 before the value.
+    Objectives with names are returned as {"yield": 81.2, "cost": 4.1}, and printed as yield=81.2 cost=4.1, or as JSON.
 
     \b
     Example:
@@ -80,14 +85,14 @@ def optimize(
     source = "n_trials in the space file" if n_trials is None else "--trials"
     planned = integer(source, wanted.settings["n_trials"], 1)
     place = place_of(storage)
-    objective = objective_of(target, timeout)
+    evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
         loaded = continued(store, place, study, wanted) or new_study(store, place, study, wanted)
         kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
-                _run(loaded, kept, objective, planned, advance)
+                _run(loaded, kept, evaluate, planned, advance)
         except KeyboardInterrupt as error:
             code = EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
         _show(loaded, place, code, as_json)
@@ -112,11 +117,11 @@ def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: A
                 raise InvalidInputError(
                     f"the first {done} trials all failed, the last with: {error}; correct it and run this again"
                 ) from error
-            advance(None)
+            advance("")
             continue
         except TrialPruned:
             study.tell(trial.number, state=TrialState.PRUNED)
-            advance(None)
+            advance("")
             continue
         except BaseException as error:
             _fail(study, trial, f"{INTERRUPTED} ({type(error).__name__})")
@@ -127,8 +132,15 @@ def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: A
             say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
             raise
         succeeded += 1
-        best = best_of(study)
-        advance(None if best is None else best.value)
+        advance(_leads(study))
+
+
+def _leads(study: Study) -> str:
+    best = best_of(study)
+    if best is not None:
+        return f"best so far {best.value:.6g}"
+    front = front_trials(study) if len(study.directions) > 1 else []
+    return f"{len(front)} on the front" if front else ""
 
 
 def _itself(trial: Trial) -> Trial:
@@ -148,9 +160,9 @@ def _progress(trials: int) -> Iterator[Advance]:
     with Progress(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=trials, best="")
 
-        def advance(best: float | None) -> None:
+        def advance(leads: str) -> None:
             nonlocal shown
-            before, shown = shown, shown if best is None else f"best so far {best:.6g}"
+            before, shown = shown, leads or shown
             bar.update(task, advance=1, best=shown)
             if shown != before and not terminal:
                 say(shown)
@@ -163,12 +175,16 @@ def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
     states, best = counted(study.get_trials(deepcopy=False)), best_of(study)
     where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
     value = {**where, "trials": states, "best": None if best is None else record(best)}
-    if as_json or best is not None:
-        write(value, ("best", ""), best_rows(best) if best else [], as_json)
+    objectives = named_objectives(study)
+    several = len(objectives) > 1
+    if several and (as_json or front_trials(study)):
+        write_front(study, objectives, as_json, {**where, "trials": states})
+    elif not several and (as_json or best is not None):
+        write(value, ("best", ""), best_rows(best, *objectives) if best else [], as_json)
     ended = "interrupted; run it again to go on" if code else "done"
     failed = f", {states['failed']} failed" if "failed" in states else ""
     say(f"{ended}: {states.get('finished', 0)} finished{failed}, in {place.shown}")
-    if best is None and "finished" in states:
+    if best is None and "finished" in states and not front_trials(study):
         say(why_none(study))
 
 
@@ -217,8 +233,7 @@ def worker(
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
-    limited = timeout is not None or memory is not None
-    done = run(place, lambda store: _job(store, place, study, trials, limited), objective, chosen)
+    done = run(place, lambda store: _job(store, place, study, trials), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
@@ -227,7 +242,7 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None, limited: bool) -> "Job":
+def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> "Job":
     """The study with its space, its sampler and its budget."""
     from uhebo.workers import Job
 
@@ -236,6 +251,4 @@ def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | Non
     budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")
-    if limited and kept.constraints:
-        raise InvalidInputError("with --timeout or --memory no constraint values can be read; leave the limits out")
     return Job(study, kept.search_space, budget)

@@ -40,6 +40,14 @@ Constraints = Annotated[
         help="What every result says besides its value, and its limit: 'purity >= 95', 'hours <= 8'. Repeat for more.",
     ),
 ]
+ObjectiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--objective",
+        metavar="NAME:minimize|maximize",
+        help="What is measured and wanted: yield:maximize. Repeat for up to four; results then tell each by its name.",
+    ),
+]
 DirectionOption = Annotated[
     str | None, typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize.")
 ]

@@ -26,8 +26,9 @@ STATES = {
 
 LONGEST_REASON = 500
 """Characters kept of the reason why a trial failed."""
-HISTORY_COLUMNS = ("number", "state", "value")
-"""Columns that a history begins with; the parameters follow, and `failure` where a trial has a reason."""
+HISTORY_COLUMNS = ("number", "state")
+"""Columns that a history begins with; the values and the parameters follow, and `failure` where a trial has a
+reason."""
 
 
 def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None) -> list[str]:
@@ -35,11 +36,22 @@ def parameter_names(trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistr
     return list(dict.fromkeys([*(space or ()), *(name for trial in trials for name in trial.params)]))
 
 
-def record(trial: FrozenTrial) -> dict[str, Any]:
-    """One trial for JSON; where it has constraint values (at most 0 is feasible), with them."""
-    value = trial.value if trial.state == TrialState.COMPLETE else None
+def values_in(trial: FrozenTrial, objectives: Sequence[str]) -> dict[str, float | None]:
+    """Values of a trial by name, None where it has none; one objective without a name is `value`."""
+    told = trial.values if trial.state == TrialState.COMPLETE else None
+    several = told is not None and len(told) > 1
+    names = list(objectives) or ([f"value_{index}" for index in range(len(told or ()))] if several else ["value"])
+    told = [None] * len(names) if told is None else told
+    return dict(zip(names, told, strict=True))
+
+
+def record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> dict[str, Any]:
+    """One trial for JSON; where it has constraint values (at most 0 is feasible), with them. One objective is `value`,
+    whatever its name; several are `values`, by name."""
+    found = values_in(trial, objectives)
+    told_as: dict[str, Any] = {"values": found} if len(found) > 1 else {"value": next(iter(found.values()))}
     reason = {"failure": trial.user_attrs[FAILURE]} if FAILURE in trial.user_attrs else {}
-    row = {"number": trial.number, "state": shown_state(trial), "value": value, "params": trial.params, **reason}
+    row = {"number": trial.number, "state": shown_state(trial), **told_as, "params": trial.params, **reason}
     told = constraints_of(trial)
     if AMENDED in trial.user_attrs:
         row["amended"] = trial.user_attrs[AMENDED]

@@ -13,12 +13,16 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from uhebo.cli import objectives
 from uhebo.cli.bounds import Bounds, parse_all
+from uhebo.cli.objectives import Objectives
 from uhebo.cli.output import say
-from uhebo.cli.space_file import SETTINGS, Kept, declared
+from uhebo.cli.space_file import RESERVED, SETTINGS, Kept, declared
+from uhebo.directions import name_objectives
 from uhebo.errors import InvalidInputError
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
+from uhebo.optuna_ import fronts
 from uhebo.optuna_.gaps import suggest_active
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.sampler import UHESampler
@@ -29,7 +33,8 @@ from uhebo.storage.places import Place, load, study_names
 
 ATTRIBUTE = "uhebo:shell"
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}, and "when":
-{name: condition} where parameters have one, and "constraints": ["purity >= 95"] where there are any."""
+{name: condition} where parameters have one, and "constraints": ["purity >= 95"] where there are any, and "objectives":
+{name: direction} where they have names."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
 
 
@@ -47,12 +52,13 @@ class ShellSampler(UHESampler):
 
 def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     """What a command's options ask for, by name; a setting wins over the space file's, and that over the default."""
-    wanted = declared(options["space"], options["param"], options.get("constraint"))
+    wanted = declared(options["space"], options["param"], options.get("constraint"), options.get("objective"))
     given = {key: options[key] for key in SETTINGS if options.get(key) is not None}
     settings = {**defaults, **wanted.settings, **given}
     direction = settings.get("direction", "minimize")
     if direction not in ("minimize", "maximize"):
         raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+    objectives.check(wanted.objectives, [*wanted.space, *(n for n in RESERVED if n != "value")], settings)
     return replace(wanted, settings=settings)
 
 
@@ -70,16 +76,18 @@ def keep(study: Study, kept: Kept) -> None:
     space = {name: json.loads(distribution_to_json(distribution)) for name, distribution in kept.space.items()}
     when = {"when": kept.when} if kept.when else {}
     bounds = {"constraints": [str(bound) for bound in kept.constraints]} if kept.constraints else {}
-    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when, **bounds})
+    named = {objectives.ATTRIBUTE_KEY: kept.objectives} if kept.objectives else {}
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when, **bounds, **named})
 
 
 def effective(kept: Kept) -> dict[str, Any]:
     """The settings, with what the sampler does where one was left out."""
     paper = kept.settings.get("method", "auto") != "auto"
+    acquisition = PAPER_ACQUISITION if paper else RECIPE.acquisition
     return {
         "method": "auto",
         "n_startup_trials": UHESampler(**kept.settings).n_initial(SearchSpace.of(kept.space).domain.dimension),
-        "acquisition": PAPER_ACQUISITION if paper else RECIPE.acquisition,
+        "acquisition": "log expected hypervolume improvement" if len(kept.objectives) > 1 else acquisition,
         "reading": ShellSampler(**kept.settings).arguments["reading"],
         "deterministic": False,
         **kept.settings,
@@ -95,7 +103,8 @@ def kept_in(study: Study) -> Kept:
         space = {name: json_to_distribution(json.dumps(given)) for name, given in stored["space"].items()}
         sampler = {key: stored["sampler"][key] for key in SAMPLER_SETTINGS if key in stored["sampler"]}
         bounds = parse_all(stored.get("constraints", []), list(space))
-        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})), bounds)
+        named = objectives.objectives_in(study, stored)
+        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})), bounds, named)
         kept.search_space  # noqa: B018 (what cannot be read is seen here)
         return kept
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -110,13 +119,17 @@ def bounds_of(study: Study) -> Bounds:
     return kept_in(study).constraints if ATTRIBUTE in study.user_attrs else ()
 
 
+def named_objectives(study: Study) -> Objectives:
+    """Its objectives by name; empty for one without a name."""
+    return objectives.objectives_in(study, study.user_attrs.get(ATTRIBUTE))
+
+
 def _kept_of_trials(study: Study) -> Kept:
     """Parameters of a study that was made elsewhere, and the conditions under which its trials had them."""
     found = space_of_log(study)
     when = {name: rule.text for name, rule in found.conditions.items()}
-    if not when:
-        return Kept(_space_of_trials(study), {"seed": 0})
-    return Kept(dict(found.distributions), {"seed": 0}, when)
+    space = dict(found.distributions) if when else _space_of_trials(study)
+    return Kept(space, {"seed": 0}, when, objectives=named_objectives(study))
 
 
 def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
@@ -179,7 +192,10 @@ def new_study(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
             f"{place.shown} holds a study {name!r} already; go on with uhebo suggest {place.shown}, or choose another "
             "file or --study NAME"
         )
-    made = optuna.create_study(storage=storage, study_name=name, direction=wanted.settings.get("direction"))
+    directions: list[Any] = list(wanted.objectives.values()) or [wanted.settings.get("direction", "minimize")]
+    made = optuna.create_study(storage=storage, study_name=name, directions=directions)
+    if wanted.objectives:
+        name_objectives(made, list(wanted.objectives))
     keep(made, kept)
     return made
 
@@ -198,9 +214,9 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
     foreign = ATTRIBUTE not in study.user_attrs
     empty = foreign and not any(trial.distributions for trial in study.get_trials(deepcopy=False))
     kept = replace(wanted, settings={}) if empty and wanted.space else kept_in(study)
-    was = {"direction": study.direction.name.lower(), "space": (kept.space, kept.when)} | (
-        {} if foreign else effective(kept)
-    )
+    _check_objectives(study, place, wanted)
+    was = {"space": (kept.space, kept.when)} | ({} if foreign else effective(kept))
+    asked.pop("direction", None)
     for key, value in {**asked, "space": (wanted.space or kept.space, wanted.when or kept.when)}.items():
         if was.get(key, value if foreign else None) != value:
             detail = "" if key == "space" else f" ({was.get(key)}, not {value})"
@@ -211,10 +227,28 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
     if wanted.constraints not in ((), kept.constraints):
         there = ", ".join(map(str, kept.constraints)) or "none"
         raise InvalidInputError(f"{place.shown} holds a study with other constraints ({there}); leave the option out")
-    asked.pop("direction", None)
     if foreign and (asked or empty):
-        keep(study, replace(kept, settings=settings))
+        keep(study, replace(kept, settings=settings, objectives=named_objectives(study) or wanted.objectives))
         said = ", ".join(f"{key} {value}" for key, value in settings.items())
         say(f"study {study.study_name!r} had no settings of uhebo's; kept in it from now on: {said}")
     say(f"going on with study {study.study_name!r} in {place.shown}")
     return study
+
+
+def _check_objectives(study: Study, place: Place, wanted: Kept) -> None:
+    """Refuse to go on with a study whose objectives are not those that were asked for."""
+    there = named_objectives(study)
+    directions = [direction.name.lower() for direction in study.directions]
+    if wanted.objectives and wanted.objectives != (there or fronts.objectives_of(study)):
+        was = ", ".join(f"{name}:{way}" for name, way in there.items()) or f"one without a name, {directions[0]}"
+        raise InvalidInputError(
+            f"{place.shown} holds a study with other objectives ({was}); leave the option out to go on with it, or "
+            "give another --storage or --study"
+        )
+    asked = wanted.settings.get("direction", directions[0])
+    if [asked] != directions[:1] or (len(directions) > 1 and "direction" in wanted.settings):
+        was = directions[0] if len(directions) == 1 else f"{len(directions)} objectives"
+        raise InvalidInputError(
+            f"{place.shown} holds a study with another direction ({was}, not {asked}); leave the option out to go on "
+            "with it, or give another --storage or --study"
+        )

@@ -3,6 +3,7 @@
 direction = "maximize"          # also method, seed, n_trials, n_startup_trials, acquisition, deterministic
 subject_to = ["depth * lr < 1"] # rules that every suggestion keeps to
 constraints = ["memory <= 8"]   # what every result says besides its value, and its limit
+objectives = {accuracy = "maximize", seconds = "minimize"}  # in place of direction, where there are several
 [parameters]
 lr = {type = "float", low = 1e-5, high = 0.1, log = true}
 depth = {type = "int", low = 2, high = 12}
@@ -23,7 +24,8 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
 from uhebo.cli.bounds import Bounds, parse_all
-from uhebo.cli.files import read_text
+from uhebo.cli.objectives import Objectives, with_options
+from uhebo.cli.tables import read_text
 from uhebo.errors import InvalidInputError
 from uhebo.space import Categorical, Float, Int, SearchSpace, When, as_distributions
 
@@ -65,6 +67,8 @@ class Kept:
     """Conditions of parameters that are not always there."""
     constraints: Bounds = ()
     """What every result must say besides its value, and within which limits it is feasible."""
+    objectives: Objectives = field(default_factory=dict)
+    """What is wanted, by name; empty for one objective without a name."""
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -84,8 +88,13 @@ class Kept:
         return {**self.settings, "space": self.declared} if bound else self.settings
 
 
-def declared(file: str | None, params: Sequence[str] | None, constraints: Sequence[str] | None = None) -> Kept:
-    """The parameters and constraints of the file and of the options together; a name may come once."""
+def declared(
+    file: str | None,
+    params: Sequence[str] | None,
+    constraints: Sequence[str] | None = None,
+    objectives: Sequence[str] | None = None,
+) -> Kept:
+    """Parameters, constraints and objectives of the file and of the options together; a name may come once."""
     found = _read_file(file) if file is not None else Kept({}, {})
     for text in params or ():
         name, distribution = parse_param(text)
@@ -97,7 +106,8 @@ def declared(file: str | None, params: Sequence[str] | None, constraints: Sequen
     except InvalidInputError as error:
         raise InvalidInputError(f"{file}: {error}" if file is not None else str(error)) from error
     texts = [*map(str, found.constraints), *(constraints or ())]
-    return replace(found, constraints=parse_all(texts, [*found.space, *RESERVED]))
+    named = with_options(found.objectives, objectives or ())
+    return replace(found, constraints=parse_all(texts, [*found.space, *RESERVED], named), objectives=named)
 
 
 def _read_file(path: str) -> Kept:
@@ -105,14 +115,13 @@ def _read_file(path: str) -> Kept:
     if not isinstance(settings, dict):
         raise InvalidInputError(f"{path} holds no table; see docs/shell.md for the format")
     parameters = settings.pop("parameters", None)
-    constraints = settings.pop("constraints", [])
+    constraints, objectives = settings.pop("constraints", []), settings.pop("objectives", {})
     if not isinstance(constraints, list):
         raise InvalidInputError(f"{path}: constraints is {constraints!r}, expected a list such as ['purity >= 95']")
     for key, value in settings.items():
         if key not in SETTINGS:
-            raise InvalidInputError(
-                f"{path}: unknown key {key!r}; expected [parameters] and any of {', '.join([*SETTINGS, 'constraints'])}"
-            )
+            known = ", ".join([*SETTINGS, "constraints", "objectives"])
+            raise InvalidInputError(f"{path}: unknown key {key!r}; expected [parameters] and any of {known}")
         if key == "subject_to" and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
             raise InvalidInputError(f"{path}: subject_to is {value!r}, expected a list such as ['a + b <= 1']")
         if type(value) is not SETTINGS[key]:
@@ -122,18 +131,28 @@ def _read_file(path: str) -> Kept:
     try:
         when = {name: _condition(name, given.pop("when")) for name, given in parameters.items() if _has_when(given)}
         space = {name: _distribution(name, given) for name, given in parameters.items()}
-        return Kept(space, settings, when, parse_all(constraints, [*space, *RESERVED]))
+        named = with_options(objectives, ())
+        return Kept(space, settings, when, parse_all(constraints, [*space, *RESERVED], named), named)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
 
 
 def _parsed(path: str, text: str) -> Any:
     try:
-        return json.loads(text) if path.lower().endswith(".json") else tomllib.loads(text)
+        return json.loads(text, object_pairs_hook=_once) if path.lower().endswith(".json") else tomllib.loads(text)
     except RecursionError as error:
         raise InvalidInputError(f"{path} is nested too deeply; see docs/shell.md for the format") from error
     except ValueError as error:  # TOMLDecodeError and JSONDecodeError are ValueErrors
         raise InvalidInputError(f"{path} is not valid: {error}") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of a JSON file; TOML refuses a name that comes twice by itself."""
+    names = [name for name, _ in pairs]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is there twice in one table; drop one")
+    return dict(pairs)
 
 
 def _has_when(given: Any) -> bool:

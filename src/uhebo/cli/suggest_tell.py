@@ -7,12 +7,14 @@ from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
 from uhebo.cli import options
-from uhebo.cli.bounds import Bounds, best_of, from_arguments, leader, names_of, values_of
-from uhebo.cli.files import Known, Trials, read_results, running_number, value_of
+from uhebo.cli.bounds import Bounds, best_of, leader, names_of, values_of
+from uhebo.cli.files import Known, Trials, read_results, running_number
+from uhebo.cli.front import front_record
 from uhebo.cli.look import description
+from uhebo.cli.objectives import told
 from uhebo.cli.output import only_one, say, write, write_json
 from uhebo.cli.records import cells, parameter_names, record, short_reason
-from uhebo.cli.settings import ask, asked_for, bounds_of, kept_in, new_study, with_sampler
+from uhebo.cli.settings import ask, asked_for, bounds_of, kept_in, named_objectives, new_study, with_sampler
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
@@ -28,6 +30,7 @@ def create(
     space: options.SpaceFile = None,
     param: options.Params = None,
     direction: options.DirectionOption = None,
+    objective: options.ObjectiveOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
     n_trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,
@@ -45,6 +48,7 @@ def create(
       $ uhebo create lab.db --space space.toml --direction maximize
       $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
       $ uhebo create lab.db --param dose=1:9 --constraint 'purity >= 95'
+      $ uhebo create lab.db --param dose=1:9 --objective yield:maximize --objective cost:minimize
     """
     wanted = asked_for(locals())
     place = place_of(file)
@@ -53,10 +57,11 @@ def create(
         if as_json:
             write_json(description(made, place))
         count = len(wanted.space)
+        goal = ", ".join(f"{way} {name}" for name, way in wanted.objectives.items()) or made.direction.name.lower()
         say(
             f"made study {made.study_name!r} in {place.shown}: {count} parameter{'s' * (count != 1)}, "
             f"{''.join(f'{bound}, ' for bound in wanted.constraints)}"
-            f"{made.direction.name.lower()}; next: uhebo suggest {place.shown}"
+            f"{goal}; next: uhebo suggest {place.shown}"
         )
 
 
@@ -69,8 +74,8 @@ def suggest(
 ) -> None:
     """Suggest what to try next; each suggestion is a trial that waits for its value.
 
-    The CSV has an empty column `value`, and one for what each constraint is about: fill them in and give the file to
-    `uhebo tell`.
+    The CSV has an empty column `value`, or one for each objective, and one for what each constraint is about: fill them
+    in and give the file to `uhebo tell`.
 
     \b
     Example:
@@ -90,26 +95,33 @@ def suggest(
                 trials = [trial for trial in loaded.get_trials(deepcopy=False) if trial.number in made]
                 names = parameter_names(trials, kept.space)
                 found = [{"number": trial.number, "params": trial.params} for trial in trials]
-                empty = ["value", *names_of(kept.constraints)] if as_csv else []
+                empty = [*(kept.objectives or ("value",)), *names_of(kept.constraints)] if as_csv else []
                 rows = [[trial.number, *cells(trial, names), *[""] * len(empty)] for trial in trials]
                 write(found, ["number", *names, *empty], rows, as_json, as_csv)
         if not (as_json or as_csv):
-            others = "".join(f" {name}=NUMBER" for name in names_of(kept.constraints))
-            say(f"when a value is known: uhebo tell {file} {made[0]} VALUE{others}")
+            others = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
+            value = "" if kept.objectives else " VALUE"
+            say(f"when a value is known: uhebo tell {file} {made[0]}{value}{others}")
 
 
 def tell(
     file: options.StudyFile,
     number: Annotated[str | None, typer.Argument(metavar="NUMBER", help="Number of a suggested trial.")] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="What was measured.")] = None,
+    value: Annotated[
+        str | None, typer.Argument(metavar="VALUE", help="What was measured; NAME=NUMBER where it has a name.")
+    ] = None,
     others: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=NUMBER]…", help="What else was measured, for the constraints.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME=NUMBER]…", help="What else was measured: other objectives, constraints."),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The trial gave no value.")] = False,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Many results: see docs/shell.md. - is standard input.")
     ] = None,
-    value_column: Annotated[str, typer.Option("--value-column", help="Column of the values.")] = "value",
+    value_column: Annotated[
+        str | None,
+        typer.Option("--value-column", help="Column of the values. Default: value, or its name."),
+    ] = None,
     ignore_extra: Annotated[bool, typer.Option("--ignore-extra", help="Pass over columns that are not known.")] = False,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
@@ -117,9 +129,11 @@ def tell(
     """Tell a value for a suggested trial, or a whole CSV of results.
 
     In a study with constraints what they are about follows the value: uhebo tell lab.db 3 0.82 purity=96.1.
+    Objectives with names are told by name: uhebo tell lab.db 3 yield=81.2 cost=4.1.
 
     A CSV has the columns number and value, or the parameters and value for experiments of your own; or it is what
     uhebo history --csv printed of another study. It is checked as a whole first: one wrong row, and nothing is stored.
+    Objectives with names have a column each, in place of value.
 
     \b
     Example:
@@ -136,18 +150,19 @@ def tell(
         raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
     with study_at(file, study) as loaded:
         trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
-        space = SearchSpace.of({})
+        objectives, space = named_objectives(loaded), SearchSpace.of({})
         passed_over: list[int] = []
         if csv is None:
             assert number is not None
-            told = value_of(value) if value is not None else None
             bounds = bounds_of(loaded)
-            found = from_arguments(bounds, others or ()) if told is not None else {}
-            known = [Known(0, running_number(number, trials), {}, told, measured=found)]
+            given = None if value is None else told(objectives, bounds, [value, *(others or ())])
+            values, found = given or (None, {})
+            known = [Known(0, running_number(number, trials), {}, values, measured=found)]
         else:
             kept = kept_in(loaded)
             space, bounds = kept.search_space, kept.constraints
-            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra, bounds)
+            names = list(objectives)
+            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra, bounds, names)
         _store(loaded, known, space, bounds, trials)
         _confirm(loaded, known, passed_over, as_json)
 
@@ -159,23 +174,23 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
         for row in known:
             values = values_of(bounds, row.measured) if row.measured else {}
             if row.number is None:
-                state = TrialState.FAIL if row.value is None else TrialState.COMPLETE
+                state = TrialState.FAIL if row.values is None else TrialState.COMPLETE
                 reason = {FAILURE: short_reason(row.failure)} if row.failure else {}
                 there = {name: space.distributions[name] for name in row.params}
                 trial = create_trial(
                     state=state,
-                    value=row.value,
+                    values=row.values,
                     params=row.params,
                     distributions=there,
                     user_attrs={**reason, **row.measured},
                     system_attrs=named_attributes(values),
                 )
                 study.add_trial(trial)
-            elif row.value is None:
+            elif row.values is None:
                 study.tell(row.number, state=TrialState.FAIL)
             else:
                 store_named(study, trials[row.number], values, row.measured)
-                study.tell(row.number, row.value)
+                study.tell(row.number, list(row.values))
             done += 1
     except Exception as error:
         lost = listed(known[done:])
@@ -190,6 +205,9 @@ def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -
         say(f"passed over {len(left)} without a result, under way then or failed without a point: line {listed(left)}")
     if as_json:
         counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
-        write_json({**counts, "finished": finished, "best": record(best) if best else None})
+        objectives = named_objectives(study)
+        several = len(objectives) > 1
+        found = front_record(study, objectives) if several else {"best": record(best) if best else None}
+        write_json({**counts, "finished": finished, **found})
     parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
     say(f"{', '.join(parts)}; {finished} finished{leader(study)}")

@@ -16,6 +16,7 @@ from uhebo.methods import METHODS, Step
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.declared import from_record
+from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 
@@ -59,11 +60,10 @@ def model_of(study: Study, objective: str | int | None = None) -> StudyModel:
     space = sampler.search_space(study)
     number = max((trial.number for trial in trials_of(study)), default=-1) + 1
     step = sampler.step(study, number, space)
-    if study.metric_names:
-        objectives = zip(step.history.outcomes[: step.history.objectives], study.metric_names, strict=True)
-        told = [replace(outcome, name=name) for outcome, name in objectives]
-        named = (*told, *step.history.outcomes[len(told) :])
-        step = replace(step, history=replace(step.history, outcomes=named))
+    objectives = zip(step.history.outcomes[: step.history.objectives], objective_names(study), strict=True)
+    told = [replace(outcome, name=name) for outcome, name in objectives]
+    named = (*told, *step.history.outcomes[len(told) :])
+    step = replace(step, history=replace(step.history, outcomes=named))
     index = step.history.objective_index(objective)
     method = sampler.method if isinstance(sampler.method, str) else getattr(sampler.method, "__name__", "your own")
     return StudyModel(step.history.only(index), step, method, borrowed, index)

@@ -16,6 +16,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import agreed_names, constraints_of, in_order
 from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_counting, trials_of
 from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
+from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.space import SearchSpace
 
@@ -67,7 +68,7 @@ def amend(
     if values is None and not (failed or points or limits or notes):
         raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
     was, now = dict(trial.params), dict(points)
-    names, told = names_of_values(study), _told(study, trial)
+    names, told = objective_names(study), _told(study, trial)
     if values is not None:
         now |= {n: v for n, v in zip(names, values, strict=True) if told.get(n) != v or len(names) == 1}
     now |= dict.fromkeys(told or names, "failed") if failed else {}
@@ -140,20 +141,14 @@ def _ended(study: Study, number: int) -> FrozenTrial:
     return trial
 
 
-def names_of_values(study: Study) -> list[str]:
-    """Of the objectives; in a study that names none, `value`, or `value 0` and so on."""
-    several = [f"value {index}" for index in range(len(study.directions))]
-    return study.metric_names or (["value"] if len(several) == 1 else several)
-
-
 def _told(study: Study, trial: FrozenTrial) -> dict[str, float]:
     """Its values by name; empty where it has none."""
-    return dict(zip(names_of_values(study), trial.values, strict=True)) if trial.values else {}
+    return dict(zip(objective_names(study), trial.values, strict=True)) if trial.values else {}
 
 
 def _values(study: Study, trial: FrozenTrial, value: Values) -> tuple[float, ...]:
     """One of each objective; of those not named, what the trial has."""
-    names = names_of_values(study)
+    names = objective_names(study)
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in names]
         if unknown:

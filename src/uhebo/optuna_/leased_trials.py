@@ -168,18 +168,19 @@ class LeasedTrials:
                 connection.execute(delete(_params).where(own))
             return True
 
-    def store(self, trial_id: int, value: float) -> Literal["stored", "discarded"]:
-        """ "discarded" if the trial has another result or was given up.
+    def store(self, trial_id: int, value: float | tuple[float, ...]) -> Literal["stored", "discarded"]:
+        """ "discarded" if the trial has another result or was given up. Several objectives are stored together.
 
         A trial that was queued again because its worker seemed dead takes the first result that arrives, whoever
         brings it.
         """
+        values = list(value) if isinstance(value, tuple) else [value]
         # The trial may be finished by another worker; or by this one, and the answer got lost.
         with suppress(UpdateFinishedTrialError):
-            if self.storage.set_trial_state_values(trial_id, TrialState.COMPLETE, [value]):
+            if self.storage.set_trial_state_values(trial_id, TrialState.COMPLETE, values):
                 return "stored"
         trial = self.storage.get_trial(trial_id)
-        return "stored" if trial.state == TrialState.COMPLETE and trial.value == value else "discarded"
+        return "stored" if trial.state == TrialState.COMPLETE and trial.values == values else "discarded"
 
     def fail(self, trial_id: int, reason: str) -> bool:
         """Mark a trial as failed, and why; False if it is finished already."""

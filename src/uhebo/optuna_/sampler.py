@@ -39,7 +39,7 @@ from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
-from uhebo.optuna_.sampler_settings import leave_settings
+from uhebo.optuna_.sampler_settings import leave_settings, plain_setting
 from uhebo.optuna_.several import check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import Penalties, warn_once, write_tags
@@ -290,7 +290,7 @@ class UHESampler(BaseSampler):
         given["reading"] = self.settings.applied_to(self._method.model).reading
         given["when_exhausted"] = self.when_exhausted
         del given["horizon"]
-        found = {name: value if isinstance(value, (str, int, float)) else None for name, value in given.items()}
+        found = {name: plain_setting(value) for name, value in given.items()}
         return {**found, **declared.to_record(self._declared, self.subject_to)}
 
 

@@ -23,3 +23,8 @@ def leave_settings(study: Study, arguments: dict[str, Any]) -> None:
         if storage.get_study_user_attrs(study_id).get(SETTINGS_ATTRIBUTE) != arguments:
             storage.set_study_user_attr(study_id, SETTINGS_ATTRIBUTE, arguments)
         left[study_id] = arguments
+
+
+def plain_setting(value: Any) -> Any:
+    """An argument as JSON can hold it and give it back; None if it cannot."""
+    return list(value) if isinstance(value, tuple) else value if isinstance(value, (str, int, float)) else None

@@ -162,10 +162,7 @@ def load(storage: BaseStorage, place: Place, name: str | None, *, option: str = 
         raise InvalidInputError(f"{place.shown} holds {len(names)} studies: {listed(names)}; choose one with {option}")
     if name is not None and name not in names:
         raise InvalidInputError(f"{place.shown} holds no study {name!r}; it holds: {listed(names)}")
-    study = optuna.load_study(study_name=names[0] if name is None else name, storage=storage)
-    if len(study.directions) > 1:
-        raise InvalidInputError(f"study {study.study_name!r} has {len(study.directions)} objectives; uhebo takes one")
-    return study
+    return optuna.load_study(study_name=names[0] if name is None else name, storage=storage)
 
 
 @contextmanager

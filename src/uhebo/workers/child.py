@@ -23,11 +23,11 @@ from optuna.exceptions import TrialPruned
 
 from uhebo.checks import number as checked_number
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError, UheboError
-from uhebo.objective import Objective, TrialGetter
+from uhebo.objective import InTwoParts, Objective, TrialGetter, Value, plain
 from uhebo.workers.stop import Stopped
 
-Reply = float | UheboError | TrialPruned
-"""The value of a trial, or why it has none."""
+Reply = tuple[Any] | UheboError | TrialPruned
+"""What the objective returned, in types of Python's own, or why it did not."""
 END_S = 1.5
 """Seconds for an evaluation's own clean-up between SIGTERM and SIGKILL."""
 LOOK_S = 0.5
@@ -48,6 +48,7 @@ class ForkServer:
             if limit is not None:
                 checked_number(name, limit, above=0)
         self._timeout = timeout
+        self._objective = objective
         self._asked = 0
         self._server, worker = Pipe()
         sys.stdout.flush()
@@ -58,7 +59,7 @@ class ForkServer:
             _serve(objective, memory, worker)
         worker.close()
 
-    def __call__(self, number: int, params: Mapping[str, Any], trial: TrialGetter | None = None) -> float:  # noqa: ARG002
+    def __call__(self, number: int, params: Mapping[str, Any], trial: TrialGetter | None = None) -> Value:
         """The trial stays here: a connection to the study must not go through a fork."""
         self._asked += 1
         with _alive():
@@ -75,7 +76,10 @@ class ForkServer:
             raise EvaluationFailed(f"no value after {self._timeout:g} s")
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        (returned,) = reply
+        if isinstance(self._objective, InTwoParts):
+            return self._objective.read(returned, trial)
+        return tuple(returned) if isinstance(returned, list) else float(returned)
 
     def _reply(self, timeout: float | None) -> Reply | None:
         """The answer to the latest request; None when the time is over."""
@@ -169,7 +173,8 @@ def _evaluate(
     try:
         if memory is not None:
             _limit_memory(memory)
-        reply = float(objective(number, params, None))
+        evaluate = objective.evaluate if isinstance(objective, InTwoParts) else objective
+        reply = (plain(evaluate(number, params, None)),)
     except MemoryError:
         reply = EvaluationFailed("MemoryError" if memory is None else f"it needed more than {memory:g} MB of memory")
     except (CannotEvaluate, TrialPruned) as error:

@@ -1,6 +1,7 @@
 """The worker: take a trial, suggest, evaluate, store; until the budget of the study is used up over all workers."""
 
 import logging
+import math
 import os
 import secrets
 import socket
@@ -16,8 +17,8 @@ from typing import Any
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 
-from uhebo.errors import CannotEvaluate, SpaceExhausted, UheboError
-from uhebo.objective import Objective
+from uhebo.errors import CannotEvaluate, EvaluationFailed, SpaceExhausted, UheboError
+from uhebo.objective import Objective, Value, as_tuple
 from uhebo.optuna_.endings import INTERRUPTED
 from uhebo.optuna_.gaps import SILENT, running_trial, suggest_active
 from uhebo.optuna_.lease import Lease, now
@@ -163,6 +164,7 @@ class Shift:
         try:
             with self._failing(trial_id, number):
                 value = self.evaluate(number, params, trial)
+                self._check(value)
         except TrialPruned:
             self.retry.call(lambda: self.trials.prune(trial_id), "marking a trial as pruned", last_try=True)
             self.log.write("pruned", trial=number, params=params)
@@ -176,6 +178,13 @@ class Shift:
         self.log.write("returned", trial=number, value=value, params=params)
         self._store(Unsent(trial_id, number, params, value))
         self._count(failed=False)
+
+    def _check(self, value: Value) -> None:
+        """A value for each objective; a database cannot give back a NaN."""
+        told, wanted = as_tuple(value), len(self.job.study.directions)
+        if any(map(math.isnan, told)) or len(told) != wanted:
+            expected = "a number" if wanted == 1 else f"{wanted} numbers"
+            raise EvaluationFailed(f"the value is {value!r}, expected {expected}")
 
     @contextmanager
     def _failing(self, trial_id: int, number: int | None = None) -> Iterator[None]:
@@ -235,7 +244,8 @@ class Shift:
         with suppress(KeyError):
             trial = self.trials.storage.get_trial(unsent.trial_id)
             found = (trial.number, trial.params)
-        if found != (unsent.number, unsent.params):
+        fits = len(as_tuple(unsent.value)) == len(self.job.study.directions)
+        if found != (unsent.number, unsent.params) or not fits:
             logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")
             return False
         outcome = self.trials.store(unsent.trial_id, unsent.value)

@@ -1,6 +1,6 @@
 """`work`: one call that takes part in a study shared with other processes and machines."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,22 +9,23 @@ from optuna.storages import BaseStorage
 
 from uhebo.api import make_sampler
 from uhebo.checks import choice, integer
-from uhebo.directions import Direction, study_in
+from uhebo.directions import Direction, checked_directions, several_in, study_in
 from uhebo.methods import Strategy
-from uhebo.objective import TrialGetter, call, check_objective, checked_value
+from uhebo.objective import TrialGetter, Value, call, check_objective, checked_value, checked_values
 from uhebo.space import SearchSpace, storable
 from uhebo.workers.loop import run
 from uhebo.workers.options import Job, Options, Worked
 
 
 def work(
-    fn: Callable[..., float],
+    fn: Callable[..., Any],
     space: Mapping[str, Any],
     n_trials: int,
     *,
     storage: str | Path | BaseStorage,
     study_name: str,
     direction: Direction = "minimize",
+    directions: Mapping[str, Direction] | Sequence[Direction] | None = None,
     method: str | Strategy | None = None,
     seed: int | None = None,
     sampler: BaseSampler | None = None,
@@ -41,6 +42,7 @@ def work(
         n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
             that is tried again because its worker died counts once.
         direction: "minimize" or "maximize"; a study that was made for the other one is refused.
+        directions: of several objectives, as for `uhebo.optimize`; `fn` returns a number for each.
         storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
@@ -50,15 +52,20 @@ def work(
     check_objective(fn, searched.distributions, optional=searched.conditions)
     budget = integer("n_trials", n_trials, 1)
     choice("direction", direction, get_args(Direction))
+    named = None if directions is None else checked_directions(directions)
     if sampler is None:
         sampler = make_sampler(seed, method, sampler_options, budget, of=work, space=space)
 
     def load(store: BaseStorage) -> Job:
-        study = study_in(store, study_name, direction, "give direction='{}'")
+        if named is None:
+            study = study_in(store, study_name, direction, "give direction='{}'")
+        else:
+            study = several_in(store, study_name, named)
         study.sampler = sampler
         return Job(study, searched, budget)
 
-    def objective(number: int, params: Mapping[str, Any], trial: TrialGetter | None) -> float:
-        return checked_value(call(fn, params, trial), number)
+    def objective(number: int, params: Mapping[str, Any], trial: TrialGetter | None) -> Value:
+        returned = call(fn, params, trial)
+        return checked_value(returned, number) if named is None else tuple(checked_values(returned, [*named], number))
 
     return run(storage, load, objective, options or Options(), create=True)

@@ -22,6 +22,7 @@ from typing import IO, Any
 from optuna.storages import RDBStorage
 
 from uhebo.errors import InvalidInputError
+from uhebo.objective import Value
 
 logger = logging.getLogger("uhebo")
 
@@ -40,7 +41,7 @@ class Unsent:
     trial_id: int
     number: int
     params: dict[str, Any]
-    value: float
+    value: Value
 
 
 def default_folder() -> Path:
@@ -107,10 +108,11 @@ class Spool:
     def _read(self, path: Path, file: IO[bytes]) -> Unsent | None:
         try:
             record = json.loads(file.read(MAX_BYTES))
-            trial_id, number, value = int(record["trial_id"]), int(record["number"]), float(record["value"])
-            if math.isnan(value) or not 0 <= trial_id < MOST:
+            trial_id, number, told = int(record["trial_id"]), int(record["number"]), record["value"]
+            values = tuple(map(float, told)) if isinstance(told, list) else (float(told),)
+            if not values or any(map(math.isnan, values)) or not 0 <= trial_id < MOST:
                 raise ValueError("no value, or of no trial that a database holds")
-            return Unsent(trial_id, number, dict(record["params"]), value)
+            return Unsent(trial_id, number, dict(record["params"]), values if len(values) > 1 else values[0])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             if path.name not in self._said:
                 self._said.add(path.name)

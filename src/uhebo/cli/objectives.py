@@ -1,0 +1,110 @@
+"""Objectives as a person writes them: `yield:maximize`, and by name in whatever tells a result.
+
+A study of several has them under these names in Optuna too (`study.metric_names`). One objective needs no name: then it
+is `value` in every table, and the last number that a program prints.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.study import Study
+
+from uhebo.cli.bounds import Bounds, from_arguments, measured, names_of
+from uhebo.cli.files import value_of
+from uhebo.errors import InvalidInputError
+from uhebo.methods import METHODS
+from uhebo.optuna_ import fronts
+from uhebo.optuna_.log_space import MOST_OBJECTIVES
+
+DIRECTIONS = ("minimize", "maximize")
+UNREADABLE = re.compile(r"[=<>:\x00-\x1f\x7f]|^\s|\s$|^$")
+"""What a name cannot have: it would not be read back from `name=81.2`."""
+ATTRIBUTE_KEY = "objectives"
+"""Key under which the shell keeps the names that it was given."""
+Objectives = dict[str, str]
+"""Name -> direction, in the order of the values; empty for one objective without a name."""
+
+
+def parse(text: str) -> tuple[str, str]:
+    """`NAME:minimize` or `NAME:maximize`."""
+    name, _, direction = text.rpartition(":")
+    if direction.strip() not in DIRECTIONS or not name.strip():
+        raise InvalidInputError(f"--objective is {text!r}; expected NAME:minimize or NAME:maximize")
+    return name.strip(), direction.strip()
+
+
+def with_options(found: Any, texts: Sequence[str]) -> Objectives:
+    """The space file's objectives and those of the options together; a name may come once."""
+    if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
+        raise InvalidInputError(f'objectives is {found!r}; expected {{yield = "maximize", cost = "minimize"}}')
+    together = dict(found)
+    for name, direction in map(parse, texts):
+        if name in together:
+            raise InvalidInputError(f"objective {name!r} is given twice; drop one, or name them differently")
+        together[name] = direction
+    return together
+
+
+def check(objectives: Objectives, taken: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Refuse names that could not be told apart or read back, and what cannot be optimised."""
+    for name, direction in objectives.items():
+        if direction not in DIRECTIONS:
+            raise InvalidInputError(f"the direction of {name!r} is {direction!r}; expected minimize or maximize")
+        if UNREADABLE.search(name):
+            raise InvalidInputError(
+                f"an objective is named {name!r}; expected a name without = < > : and without spaces at its ends"
+            )
+        if name in taken:
+            raise InvalidInputError(
+                f"the objective {name!r} has the name of a parameter or of a column of our tables; rename it"
+            )
+    if len(objectives) > MOST_OBJECTIVES:
+        raise InvalidInputError(
+            f"there are {len(objectives)} objectives, and uhebo optimises up to {MOST_OBJECTIVES}; combine some of "
+            "them into one value, or make constraints of them"
+        )
+    if objectives and "direction" in settings:
+        raise InvalidInputError("a direction and objectives were both given; each objective has its own, so drop it")
+    method = settings.get("method", "auto")
+    if len(objectives) > 1 and method in METHODS and not METHODS[method].several:
+        raise InvalidInputError(
+            f"method {method!r} optimises one objective, and there are {len(objectives)}: its rule and its guarantee "
+            "speak of one best value; leave the method out"
+        )
+    if len(objectives) > 1 and "acquisition" in settings:
+        raise InvalidInputError(
+            "with several objectives the acquisition is the expected gain of hypervolume; leave the option out"
+        )
+
+
+def objectives_in(study: Study, kept: Any) -> Objectives:
+    """Objectives of a study with names, `kept` what the shell keeps in it; empty for one without a name."""
+    if len(study.directions) > 1:
+        return fronts.objectives_of(study)
+    named = kept.get(ATTRIBUTE_KEY) if isinstance(kept, Mapping) else None
+    names = list(named) if isinstance(named, Mapping) else []
+    return {str(names[0]): study.direction.name.lower()} if len(names) == 1 else {}
+
+
+def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> tuple[tuple[float, ...], dict[str, float]]:
+    """What `uhebo tell` was given for one trial: a value for each objective, and what the constraints are about.
+
+    One objective may be told as a number alone, which comes first: `81.2 purity=96.1`. Several are told by name.
+    """
+    if len(objectives) < 2 and (not objectives or "=" not in texts[0]):
+        return (value_of(texts[0], *objectives),), from_arguments(bounds, texts[1:])
+    known = [*objectives, *names_of(bounds)]
+    wanted = " ".join(f"{name}=NUMBER" for name in known)
+    given: dict[str, str] = {}
+    for text in texts:
+        name, equals, number = (part.strip() for part in text.rpartition("="))
+        if not equals or name not in known:
+            raise InvalidInputError(f"told was {text!r}; expected {wanted}")
+        if name in given:
+            raise InvalidInputError(f"{name} is given twice; drop one")
+        given[name] = number
+    missing = [name for name in objectives if name not in given]
+    if missing:
+        raise InvalidInputError(f"{missing[0]} is missing; expected {wanted}")
+    return tuple(value_of(given[name], name) for name in objectives), measured(bounds, given)

@@ -1,0 +1,94 @@
+"""Objectives of a study by name, the front of its trials, and the hypervolume it covers."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial
+
+from uhebo.numerics.front import hypervolume, non_dominated
+from uhebo.optuna_.constraints import feasible_trials
+from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
+from uhebo.types import Array
+
+
+def objective_names(study: Study) -> list[str]:
+    """As they were named; else `value`, or with several `value_0`, `value_1`, …"""
+    named = study.metric_names
+    if named:
+        return list(named)
+    count = len(study.directions)
+    return ["value"] if count == 1 else [f"value_{index}" for index in range(count)]
+
+
+def objectives_of(study: Study) -> dict[str, str]:
+    """Name -> "minimize" or "maximize"."""
+    directions = (direction.name.lower() for direction in study.directions)
+    return dict(zip(objective_names(study), directions, strict=True))
+
+
+def signs_of(study: Study) -> Array:
+    """1 for each objective to be maximised, -1 for the others."""
+    return np.array([1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions])
+
+
+def oriented(study: Study, trials: Sequence[FrozenTrial]) -> Array:
+    """Values of finished trials with larger ones better, (n, m)."""
+    told = np.array([trial.values for trial in trials], dtype=np.float64).reshape(-1, len(study.directions))
+    return np.asarray(signs_of(study) * told)
+
+
+def front_trials(study: Study) -> list[FrozenTrial]:
+    """Trials that no feasible one beats in every objective, in order of their numbers."""
+    trials = feasible_trials(study)
+    return [trials[i] for i in np.flatnonzero(non_dominated(oriented(study, trials)))] if trials else []
+
+
+def reference_point(study: Study) -> Array | None:
+    """Where the hypervolume is measured from, in the units of the values: as the sampler was given it, or the worst
+    finite values of the feasible trials; None while there is none."""
+    kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
+    given = kept.get("reference_point") if isinstance(kept, Mapping) else None
+    if isinstance(study.sampler, UHESampler):
+        given = study.sampler.settings.reference_point
+    if isinstance(given, Sequence) and len(given) == len(study.directions):
+        return np.array(given, dtype=np.float64)
+    values = oriented(study, feasible_trials(study))
+    finite = values[np.isfinite(values).all(axis=1)]
+    worst = (finite if len(finite) else values).min(axis=0, initial=np.inf)
+    return np.asarray(signs_of(study) * worst) if len(values) else None
+
+
+def hypervolumes(study: Study) -> Array:
+    """Volume between the reference point and the front after each feasible trial, in the units of the values."""
+    reference = reference_point(study)
+    values = oriented(study, feasible_trials(study))
+    if reference is None:
+        return np.zeros(len(values))
+    found = np.zeros(len(values))
+    front, volume = np.empty((0, values.shape[1])), 0.0
+    for index, value in enumerate(values):
+        if not (front >= value).all(axis=1).any():  # or it adds nothing
+            front = np.vstack([front, value])
+            front = front[non_dominated(front)]
+            volume = hypervolume(front, signs_of(study) * reference)
+        found[index] = volume
+    return found
+
+
+def balanced(values: Array, weights: Array) -> Array:
+    """How far each point (oriented, (n, m)) is from the best of all in its worst objective, times its weight.
+
+    Each objective is scaled to 0 at its worst and 1 at its best (Tchebycheff); the sum tells apart points that are
+    equal in their largest distance.
+    """
+    extent = np.ptp(values, axis=0)
+    behind = weights * (values.max(axis=0) - values) / np.where(extent > 0.0, extent, 1.0)
+    return np.asarray(behind.max(axis=1) + 1e-6 * behind.sum(axis=1))
+
+
+def middle_of(study: Study, front: Sequence[FrozenTrial]) -> FrozenTrial:
+    """The trial of a front that is nearest to the best in every objective at once."""
+    values = oriented(study, front)
+    return front[int(np.argmin(balanced(values, np.ones(values.shape[1]))))]

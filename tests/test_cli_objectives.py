@@ -1,0 +1,247 @@
+"""Several objectives in the shell: declared, told by name and in CSV, shown as a front, and refused where wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import optuna
+import pytest
+
+from tests.shell import Shell
+from tests.waiting import LIMIT_S
+from uhebo.cli.reading import Reading
+from uhebo.errors import EvaluationFailed
+
+pytestmark = pytest.mark.usefixtures("rough_importances")
+
+SPACE = ("--param", "x=float:0:1", "--param", "y=float:0:1", "--seed", "1", "--startup", "4")
+GOALS = ("--objective", "yield:maximize", "--objective", "cost:minimize")
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Shell:
+    shell("create", "lab.db", *SPACE, *GOALS)
+    return shell
+
+
+def rows(table: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table)))
+
+
+OWN = """x,y,yield,cost
+0.1,0.1,30,1
+0.3,0.2,50,2
+0.5,0.3,65,4
+0.7,0.4,75,7
+0.9,0.5,80,11
+0.2,0.9,20,9
+0.4,0.4,,failed
+"""
+
+
+def test_a_round_trip(lab: Shell) -> None:
+    assert "maximize yield, minimize cost" in lab.err
+    lab("suggest", "lab.db", "-n", "2")
+    assert "uhebo tell lab.db 0 yield=NUMBER cost=NUMBER" in lab.err
+    lab("tell", "lab.db", "0", "cost=4.1", "yield=-8.5")  # in any order
+    assert "1 on the front" in lab.err
+    assert lab.json("history", "lab.db")[0]["values"] == {"yield": -8.5, "cost": 4.1}
+    lab("tell", "lab.db", "--csv", lab.write("own.csv", OWN))
+    assert "added 7; 7 finished; 5 on the front" in lab.err
+
+    found = lab.json("best", "lab.db")
+    assert found["objectives"] == {"yield": "maximize", "cost": "minimize"}
+    assert {row["number"] for row in found["front"]} == {2, 3, 4, 5, 6}
+    assert found["front"][0]["values"] == {"yield": 30.0, "cost": 1.0}
+    assert found["reference_point"] == {"yield": -8.5, "cost": 11.0}
+    # Between trials 3 and 5, from (50, 2) to (75, 7): 1 of cost for 5 of yield.
+    assert found["trade_offs"] == ["Near the middle of the front (trial 4), 5 more yield costs about 1 more cost."]
+    shown = lab("best", "lab.db")
+    assert "yield (maximize)" in shown
+    assert "5 more yield costs about 1 more cost" in shown
+    assert "maximize yield, minimize cost" in lab("status", "lab.db")
+    assert lab.json("status", "lab.db")["front"] == 5
+
+    table = lab("history", "lab.db", "--csv")
+    assert list(rows(table)[0]) == ["number", "state", "yield", "cost", "x", "y"]
+    lab("create", "again.db", *SPACE, *GOALS)
+    lab("tell", "again.db", "--csv", lab.write("all.csv", table))
+    again = lab.json("best", "again.db")
+    assert [row["values"] for row in again["front"]] == [row["values"] for row in found["front"]]
+    assert "in this study already" in lab.refuses("tell", "again.db", "--csv", "all.csv")
+
+    batch = rows(lab("suggest", "lab.db", "--csv"))
+    assert list(batch[0]) == ["number", "x", "y", "yield", "cost"]
+    lab("tell", "lab.db", "--csv", lab.write("batch.csv", f"number,cost,yield\n{batch[0]['number']},3,55\n"))
+    study = optuna.load_study(study_name="lab", storage="sqlite:///lab.db")
+    assert study.metric_names == ["yield", "cost"]
+    assert study.trials[-1].values == [55.0, 3.0]
+
+    each = lab.json("diagnose", "lab.db")
+    assert set(each) == {"yield", "cost"}
+    assert lab.json("diagnose", "lab.db", "--objective", "cost") == each["cost"]
+    assert each["cost"] != each["yield"]
+    assert "the study has yield, cost" in lab.refuses("diagnose", "lab.db", "--objective", "time")
+
+
+def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored(lab: Shell) -> None:
+    lab("suggest", "lab.db", "-n", "2")
+    for given, said in (
+        (("81.2",), "told was '81.2'; expected yield=NUMBER cost=NUMBER"),
+        (("81.2", "4.1"), "told was '81.2'"),
+        (("yield=81.2",), "cost is missing"),
+        (("yield=81.2", "cost="), "cost is empty"),
+        (("yield=nan", "cost=4"), "yield is 'nan', which is not a number"),
+        (("yield=81", "cost=four"), "cost is 'four'"),
+        (("yield=81", "cost=4", "time=3"), "told was 'time=3'; expected yield=NUMBER cost=NUMBER"),
+        (("yield=81", "yield=82", "cost=4"), "yield is given twice"),
+    ):
+        assert said in lab.refuses("tell", "lab.db", "0", *given)
+    for number, (text, said) in enumerate((
+        ("number,yield\n0,1\n", "column 'cost' is missing"),
+        ("number,value\n0,1\n", "unknown column 'value'; expected x, y, yield, cost"),
+        ("number,yield,cost\n0,1,2\n1,2,\n", "line 3: cost is empty"),
+        ("number,yield,cost\n0,1,2\n1,nan,2\n", "line 3: yield is 'nan'"),
+        ("number,yield,cost\n0,1,2\n1,failed,2\n", "a trial fails as a whole"),
+    )):  # fmt: skip
+        assert said in lab.refuses("tell", "lab.db", "--csv", lab.write(f"{number}.csv", text))
+    ok = lab.write("ok.csv", "number,yield,cost\n0,1,2\n")
+    assert "--value-column is for one" in lab.refuses("tell", "lab.db", "--csv", ok, "--value-column", "yield")
+    assert {row["state"] for row in lab.json("history", "lab.db")} == {"running"}
+    lab("tell", "lab.db", "0", "--failed")
+
+
+def test_objectives_are_declared_in_one_form(shell: Shell) -> None:
+    one, two = ("--objective", "a:maximize"), ("--objective", "b:minimize")
+    for arguments, said in (
+        (("--objective", "yield"), "expected NAME:minimize or NAME:maximize"),
+        (("--objective", "yield:up"), "expected NAME:minimize or NAME:maximize"),
+        ((*one, "--objective", "a:minimize"), "objective 'a' is given twice"),
+        ((*one, "--objective", "x:minimize"), "'x' has the name of a parameter"),
+        ((*one, "--objective", "number:minimize"), "'number' has the name of"),
+        ((*one, "--objective", "b=c:minimize"), "without = < > :"),
+        ((*one, *two, "--direction", "maximize"), "a direction and objectives were both given"),
+        ((*one, *two, "--constraint", "a >= 3"), "about the objective 'a'"),
+        ((*one, *two, "--method", "uhe"), "optimises one objective, and there are 2"),
+        ((*one, *two, "--acquisition", "ucb"), "expected gain of hypervolume"),
+        ([w for n in "abcde" for w in ("--objective", f"{n}:minimize")], "there are 5 objectives"),
+    ):
+        assert said in shell.refuses("create", "lab.db", *SPACE, *arguments)
+    assert not (shell.folder / "lab.db").exists() or "no study" in shell.refuses("status", "lab.db")
+    end = "[parameters]\nx = [0.0, 1.0]\n"
+    for name, text, said in (
+        ("list.toml", f'objectives = ["a"]\n{end}', 'expected {yield = "maximize"'),
+        ("way.toml", f'objectives = {{a = "up"}}\n{end}', "the direction of 'a' is 'up'"),
+        ("both.toml", f'direction = "minimize"\n[objectives]\na = "minimize"\n{end}', "both given"),
+        ("a.json", '{"objectives": {"a": "minimize", "a": "maximize"}, "parameters": {"x": [0, 1]}}', "twice"),
+    ):
+        assert said in shell.refuses("create", "bad.db", "--space", shell.write(name, text))
+    space = shell.write("s.toml", f'{end}[objectives]\nyield = "maximize"\n"unit cost" = "minimize"\n')
+    shell("create", "lab.db", "--space", space, "--objective", "time:minimize")
+    shown = shell.json("status", "lab.db")["objectives"]
+    assert shown == {"yield": "maximize", "unit cost": "minimize", "time": "minimize"}
+    shell("suggest", "lab.db")
+    shell("tell", "lab.db", "0", "unit cost=3", "yield=2", "time=1")
+
+
+def test_one_objective_with_a_name(shell: Shell) -> None:
+    shell("create", "lab.db", *SPACE, "--objective", "yield:maximize", "--constraint", "purity >= 95")
+    shell("suggest", "lab.db", "-n", "3")
+    assert "0 yield=NUMBER purity=NUMBER" in shell.err
+    shell("tell", "lab.db", "0", "41.5", "purity=96")
+    shell("tell", "lab.db", "1", "purity=97", "yield=44")
+    shell("tell", "lab.db", "--csv", shell.write("a.csv", "number,yield,purity\n2,43,99\n"))
+    shell("tell", "lab.db", "--csv", shell.write("b.csv", "x,y,value,purity\n0.5,0.5,20,99\n"))
+    found = shell.json("best", "lab.db")
+    assert (found["value"], found["direction"]) == (44.0, "maximize")
+    assert "yield" in shell("best", "lab.db")
+    assert list(rows(shell("history", "lab.db", "--csv"))[0])[:3] == ["number", "state", "yield"]
+
+
+FUNCTIONS = """
+def both(x, y):
+    return {"cost": x + y, "yield": x * (2 - x) + y / 9}
+
+def pair(x, y):
+    return x * (2 - x) + y / 9, x + y
+
+def half(x, y):
+    return {"yield": x}
+
+def broken(x, y):
+    return float("nan"), x
+"""
+
+
+def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.write("trade.py", FUNCTIONS)
+    monkeypatch.syspath_prepend(str(shell.folder))
+    done = shell.json("optimize", "trade:both", *SPACE, *GOALS, "--trials", "6", "--storage", "a.db")
+    assert done["trials"] == {"finished": 6}
+    assert "on the front" in shell.err
+    shell("optimize", "trade:pair", "--storage", "a.db", "--trials", "1", *GOALS)
+    for row in shell.json("history", "a.db"):
+        x, y = row["params"].values()
+        assert row["values"] == {"yield": pytest.approx(x * (2 - x) + y / 9), "cost": pytest.approx(x + y)}
+    for function, said in (("half", '"yield": number, "cost": number'), ("broken", "yield is NaN")):
+        shell("optimize", f"trade:{function}", "--storage", "a.db", "--trials", "1")
+        assert said in shell.err
+        assert shell.json("history", "a.db")[-1]["values"] == {"yield": None, "cost": None}
+    for given, said in (
+        (("--objective", "yield:minimize", "--objective", "cost:minimize"), "other objectives (yield:maximize, cost"),
+        (("--objective", "yield:maximize"), "other objectives"),
+        (("--direction", "maximize"), "another direction (2 objectives"),
+    ):
+        assert said in shell.refuses("optimize", "trade:both", "--storage", "a.db", *given)
+
+    shell("create", "w.db", *SPACE, *GOALS, "--constraint", "mass <= 3", "--trials", "3")
+    shell.write("trade2.py", "def both(x, y):\n    return {'cost': x + y, 'yield': x, 'mass': 2 * y}\n")
+    arguments = ("worker", "trade2:both", "--storage", "w.db", "--spool", "spool", "--log", "log")
+    shell(*arguments, "--trials", "2", "--timeout", str(LIMIT_S))
+    shell(*arguments)
+    for row in shell.json("history", "w.db"):
+        x, y = row["params"].values()
+        assert row["values"] == {"yield": x, "cost": x + y}
+        assert row["constraints"] == {"mass <= 3": pytest.approx(2 * y - 3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("yield=81.2 cost=4.1", (81.2, 4.1)),
+        ("cost: -4.1\nyield : 8.12e1\n", (81.2, -4.1)),
+        ('{"yield": 81.2,\n "cost": 4.1}', (81.2, 4.1)),
+        ("yield 3\nepoch 7\nyield 81.2, cost 4.1.\ndone in 12s", (81.2, 4.1)),
+        ("yield=81.2%\ntotal cost=9\ncost=$4.1", (81.2, 4.1)),
+        ("\x1b[1myield\x1b[0m=81.2 cost=0.41D+01", (81.2, 4.1)),
+        ("yield=81.2", "no cost; let it print yield=NUMBER cost=NUMBER"),
+        ("yield=81.2 cost=high", "'high' for cost"),
+        ("yield=81.2 cost=1,234.5", "'1,234.5' for cost"),
+        ("yield=nan cost=4", "yield is NaN"),
+        ("81.2 4.1", "no yield"),
+    ],
+)
+def test_what_a_program_prints(text: str, expected: tuple[float, ...] | str) -> None:
+    reading = Reading(("yield", "cost"), ())
+    if isinstance(expected, tuple):
+        assert reading.printed(text, None) == expected
+    else:
+        with pytest.raises(EvaluationFailed, match=expected):
+            reading.printed(text, None)
+
+
+def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
+    assert Reading(("cost", "total cost"), ()).printed("cost=3\ntotal cost=9", None) == (3.0, 9.0)
+
+
+def test_a_study_of_optunas(shell: Shell) -> None:
+    study = optuna.create_study(storage="sqlite:///mine.db", study_name="mine", directions=["minimize", "maximize"])
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1), t.params["x"] ** 2), n_trials=3)
+    assert list(shell.json("best", "mine.db")["objectives"]) == ["value_0", "value_1"]
+    shell("suggest", "mine.db")
+    shell("tell", "mine.db", "3", "value_0=0.5", "value_1=0.2")
+    five = optuna.create_study(storage="sqlite:///five.db", directions=["minimize"] * 5)
+    five.optimize(lambda t: [t.suggest_float("x", 0, 1)] * 5, n_trials=1)
+    assert "up to 4 objectives and this study has 5" in shell.refuses("suggest", "five.db")
+    assert "value_4" in shell("history", "five.db")
