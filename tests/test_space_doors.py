@@ -142,6 +142,23 @@ def test_a_space_file_with_rules_and_branches(shell: Shell) -> None:
     assert json.loads(shell("tell", "other.db", "--csv", shell.write("h.csv", history), "--json"))["added"] == 6
 
 
+def test_rules_and_the_end_as_options(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = ("--param", "a=0:4", "--param", "b=0:4")
+    assert "'c'" in shell.refuses("create", "no.db", *space, "--subject-to", "a + c <= 1")
+    assert "call" in shell.refuses("create", "no.db", *space, "--subject-to", "max(a, b) <= 1")
+    assert "unknown when_exhausted 'end'" in shell.refuses("create", "no.db", *space, "--when-exhausted", "end")
+    assert not (shell.folder / "no.db").exists()
+    file = shell.write("rules.toml", 'subject_to = ["a >= 1"]\n[parameters]\na = [0, 4]\nb = [0, 4]\n')
+    shell.write("summed.py", "def total(a, b): return a + b")
+    monkeypatch.syspath_prepend(str(shell.folder))
+    options = ("--subject-to", "a + b <= 2", "--storage", "sums.db", "--deterministic", "--seed", "1")
+    for more in ((), ("--when-exhausted", "repeat")):
+        shell("optimize", "summed:total", "--space", file, *options, "--study", f"s{len(more)}", "--trials", "5", *more)
+    points = {tuple(row["params"].values()) for row in shell.json("history", "sums.db", "--study", "s0")}
+    assert points - {()} == {(1, 0), (1, 1), (2, 0)}  # and the one that found nothing left
+    assert len(shell.json("history", "sums.db", "--study", "s2")) == 5
+
+
 OWN = "flow rate,share,temperature,solvent,salt,value\n"
 
 

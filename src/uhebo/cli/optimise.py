@@ -66,6 +66,8 @@ def optimize(
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
     constraint: options.Constraints = None,
+    subject_to: options.SubjectTo = None,
+    when_exhausted: options.WhenExhausted = None,
     timeout: options.Timeout = None,
     as_json: options.AsJson = False,
 ) -> None:

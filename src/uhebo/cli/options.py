@@ -40,6 +40,22 @@ Constraints = Annotated[
         help="What every result says besides its value, and its limit: 'purity >= 95', 'hours <= 8'. Repeat for more.",
     ),
 ]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subject-to",
+        metavar="'A + B <= 1'",
+        help="A rule about parameters that every suggestion keeps to: 'a + b <= 1'. Repeat for more.",
+    ),
+]
+WhenExhausted = Annotated[
+    str | None,
+    typer.Option(
+        "--when-exhausted",
+        metavar="stop|repeat",
+        help="When every point of a finite space has been tried, without noise. Default: stop.",
+    ),
+]
 ObjectiveOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -55,6 +55,9 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     wanted = declared(options["space"], options["param"], options.get("constraint"), options.get("objective"))
     given = {key: options[key] for key in SETTINGS if options.get(key) is not None}
     settings = {**defaults, **wanted.settings, **given}
+    if given.get("subject_to"):
+        settings["subject_to"] = [*wanted.settings.get("subject_to", ()), *given["subject_to"]]
+        replace(wanted, settings=settings).search_space  # noqa: B018 (names in rules are checked)
     direction = settings.get("direction", "minimize")
     if direction not in ("minimize", "maximize"):
         raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")

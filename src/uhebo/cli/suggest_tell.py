@@ -38,6 +38,8 @@ def create(
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
     constraint: options.Constraints = None,
+    subject_to: options.SubjectTo = None,
+    when_exhausted: options.WhenExhausted = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -48,6 +50,7 @@ def create(
       $ uhebo create lab.db --space space.toml --direction maximize
       $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
       $ uhebo create lab.db --param dose=1:9 --constraint 'purity >= 95'
+      $ uhebo create lab.db --param a=0.0:1.0 --param b=0.0:1.0 --subject-to 'a + b <= 1'
       $ uhebo create lab.db --param dose=1:9 --objective yield:maximize --objective cost:minimize
     """
     wanted = asked_for(locals())
