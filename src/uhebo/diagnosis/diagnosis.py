@@ -19,6 +19,7 @@ from uhebo.diagnosis.opinions import Hyperparameters, Noise, compare_estimators,
 from uhebo.diagnosis.prospects import Prospects, look_ahead
 from uhebo.diagnosis.search import Search, Trials, count_trials, review_search
 from uhebo.diagnosis.sections import Section, sections_of, table_text
+from uhebo.diagnosis.slips import Slip, find_slips
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
@@ -54,6 +55,8 @@ class Diagnosis:
     prospects: Prospects | None = None
     feasibility: Feasibility | None = None
     """None in a study without constraints."""
+    slips: tuple[Slip, ...] = ()
+    """Trials whose values were probably mistyped."""
     belief: Belief | None = field(default=None, repr=False)
     """The fitted model that was judged: the one behind the suggestions."""
 
@@ -134,6 +137,7 @@ def _gather(belief: Belief, trials: Trials, search: Search, seed: int, epsilon: 
         prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
         importance=rank_parameters(belief, _rng(seed, 6)),
         feasibility=measure_feasibility(belief),
+        slips=find_slips(belief, _rng(seed, 8)),
     )
 
 

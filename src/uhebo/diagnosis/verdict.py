@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from uhebo.belief import Belief
 from uhebo.diagnosis import words
 from uhebo.diagnosis.calibration import Calibration
@@ -14,13 +12,13 @@ from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search, Trials
+from uhebo.diagnosis.slips import Slip, outlier, typo
 from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful, odds, percent, stretch
 
 NO_SKILL, FAIR_SKILL = 0.3, 0.5
 """Predictive R² below which the surrogate does not predict, and from which on it may be trusted."""
 SPLIT_GAIN = 3.0
 """Log odds, about 20 to 1, from which two surrogates are taken to describe the values better than one."""
-OUTLIER_SHARE = 0.9
 NOTICEABLE_NOISE = 0.1
 """Share of the standard deviation of the values from which noise is worth naming."""
 NOT_NOISE = 3.0
@@ -44,12 +42,13 @@ class Evidence:
     search: Search
     prospects: Prospects
     feasibility: Feasibility | None = None
+    slips: tuple[Slip, ...] = ()
 
 
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
     rules: tuple[Callable[[Evidence], Finding | None], ...]
-    of_the_values = (_outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
+    of_the_values = (_mistyped, _outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
     rules = (_nothing_feasible, *of_the_values, _blind, _no_model_steps)
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
@@ -103,22 +102,12 @@ def _blind(evidence: Evidence) -> Finding | None:
     )
 
 
+def _mistyped(evidence: Evidence) -> Finding | None:
+    return typo(evidence.slips)
+
+
 def _outlier(evidence: Evidence) -> Finding | None:
-    y = evidence.belief.history.data.y  # as told: a warp pulls in what this looks for
-    worst = int(np.argmax(np.abs(y)))
-    if len(y) < 10 or y[worst] ** 2 < OUTLIER_SHARE * float(y @ y):
-        return None
-    number, value = evidence.calibration.numbers[worst], evidence.calibration.y[worst]
-    return Finding(
-        "outlier",
-        "do not trust",
-        f"Do not trust it: one extreme value decides what {SURROGATE} believes.",
-        (
-            f"Trial {number} has the value {value:.4g}; it alone makes up {percent(y[worst] ** 2 / float(y @ y))} of "
-            f"the variation of all {len(y)} values, and beside it the others look the same.",
-        ),
-        f"Check trial {number}: repeat it, or leave it out if it was a mistake; if it is real, use the logarithm.",
-    )
+    return outlier(evidence.belief.history.data.y, evidence.calibration)
 
 
 def _clustered(evidence: Evidence) -> Finding | None:

@@ -28,6 +28,7 @@ Kind = Literal[
     "no-model-steps",
     "no-parameters",
     "outlier",
+    "typo",
     "weak",
     "nothing-feasible",
     "constraints",
