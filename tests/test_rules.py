@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
 from optuna.trial import create_trial
 
+import uhebo
 from uhebo import METHODS, Categorical, Float, Int, UHESampler
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
@@ -330,3 +331,11 @@ def test_a_study_with_rules_goes_on_where_it_was(tmp_path: Any) -> None:
 def test_parse_rule_lets_a_parsed_one_through() -> None:
     rule = parse_rule("a < 1", ["a"])
     assert parse_rule(rule, []) is rule
+
+
+def test_a_report_says_that_importances_know_nothing_of_rules() -> None:
+    def study(**options: Any) -> optuna.Study:
+        return uhebo.minimize(lambda x, y: x + y**2, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 8, seed=0, **options).study
+
+    assert "over the whole ranges" in str(uhebo.diagnose(study(subject_to="x + y <= 1"), hmc=False))
+    assert "over the whole ranges" not in str(uhebo.diagnose(study(), hmc=False))

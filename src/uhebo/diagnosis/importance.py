@@ -30,6 +30,9 @@ MOST_POINTS = 800
 FLAT = 1e-10
 """Variance of a function, as a share of that of the values, below which it is rounding."""
 
+WITHOUT_RULES = " Shares are over the whole ranges, also where the rules on the parameters allow nothing."
+"""What is said where there are rules: parameters are not independent then, and Sobol indices have no such meaning."""
+
 
 @dataclass(frozen=True)
 class Importance:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.feasibility import Feasibility
-from uhebo.diagnosis.importance import Importance
+from uhebo.diagnosis.importance import WITHOUT_RULES, Importance
 from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
@@ -40,7 +40,7 @@ def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
         _constraints(d.feasibility) if d.feasibility else None,
         _calibration(d.calibration) if d.calibration else None,
         _hyperparameters(d.hyperparameters) if d.hyperparameters else None,
-        _importance(d.importance) if d.importance else None,
+        _importance(d.importance, ruled=d.belief is not None and bool(d.belief.space.rules)) if d.importance else None,
         _noise(d.noise) if d.noise else None,
         _layout(d.layout, d.regions) if d.layout else None,
         _search(d.search),
@@ -144,7 +144,7 @@ def _hyperparameters(believed: Hyperparameters) -> Section:
     return Section("What the surrogate believes", sentence, columns, rows)
 
 
-def _importance(ranked: Sequence[Importance]) -> Section:
+def _importance(ranked: Sequence[Importance], ruled: bool) -> Section:
     first = ranked[0]
     if first.total is None:
         sentence = "The surrogate is flat: no parameter makes a difference that it can see."
@@ -153,7 +153,7 @@ def _importance(ranked: Sequence[Importance]) -> Section:
             f"{first.name} matters most: {percent(first.total)} of the variation of the value over the space depends "
             "on it, as far as the model can tell. Alone: by itself; in all: with its interplay with others (Sobol "
             "indices of functions that fit the trials; the interval holds nine in ten of them); steepness: "
-            "1/lengthscale, as a share of the sum over parameters."
+            "1/lengthscale, as a share of the sum over parameters." + WITHOUT_RULES * ruled
         )
     rows = tuple(
         (

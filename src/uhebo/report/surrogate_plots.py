@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from scipy.special import ndtri
 
 from uhebo.diagnosis.calibration import Calibration
+from uhebo.diagnosis.importance import WITHOUT_RULES
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
 from uhebo.report.text import in_figure, shown
@@ -57,7 +58,7 @@ def importance(view: StudyView) -> Iterator[Picture]:
     sentence = (
         f"Share of the variation of {shown(view.target)} over the space that depends on each parameter, alone or "
         f"together with others, as far as the model can tell: most on {shown(ranked[0].name)}, {total[0]:.0%}. The "
-        "lines are 90 % intervals."
+        "lines are 90 % intervals." + WITHOUT_RULES * bool(view.space.rules)
     )
     yield Picture("importance", "Which parameters matter", sentence, figure)
 
