@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,16 +224,6 @@ def test_points_under_way_are_allowed_for() -> None:
     apart = np.linalg.norm(points[:, None] - points, axis=2) + 9.0 * np.eye(4)
     assert apart.min() > 1e-3
     assert sum(point["x"] * point["y"] > 0.9 for point in batch) > 2
-
-
-def test_resumed_in_another_study_object_it_goes_on_alike(tmp_path: Path) -> None:
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
-    for trials in (9, 5):
-        study = optuna.create_study(
-            storage=storage, study_name="s", load_if_exists=True, sampler=UHESampler(seed=0, n_trials=14)
-        )
-        study.optimize(hyperbola, n_trials=trials)
-    assert [t.params for t in study.trials] == [t.params for t in searched(hyperbola, 14).trials]
 
 
 def test_without_a_constraint_nothing_is_recorded_of_any() -> None:

@@ -6,7 +6,6 @@ import logging
 import math
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,17 +124,6 @@ def test_failures_and_constraints_together() -> None:
     assert best.best_value == pytest.approx(0.01, abs=2e-2)
     assert best.best_params["y"] >= 0.5
     assert [found.outcome.role for found in believe(study).outcomes] == ["objective", "constraint", "failure"]
-
-
-def test_resumed_it_goes_on_alike(tmp_path: Path) -> None:
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
-    for trials in (10, 4):
-        study = optuna.create_study(
-            storage=storage, study_name="s", load_if_exists=True, sampler=UHESampler(seed=0, n_trials=14)
-        )
-        go_on(study, edge, trials)
-    assert believe(study).outcomes[-1].outcome.role == "failure"
-    assert [t.params for t in study.trials] == [t.params for t in searched(edge, 14).trials]
 
 
 # The classifier

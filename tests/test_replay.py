@@ -9,9 +9,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from tests.strategies import SHORT_HMC
-from tests.worker_control import FORKS
+from tests.worker_control import FORKS, in_processes
 from uhebo import METHODS, UHESampler
 from uhebo.estimate import ESTIMATORS
 from uhebo.methods import Settings, Step, pair_bandit
@@ -59,13 +57,6 @@ def work(storage: str, methods: Sequence[str], n_trials: int) -> None:
             storage=storage, study_name=method, sampler=sampler(method), load_if_exists=True, direction="minimize"
         )
         study.optimize(objective, n_trials=n_trials)
-
-
-def in_processes(*calls: Callable[[], None], context: BaseContext) -> None:
-    """All at once, each in a process of its own; what one raises is raised here."""
-    with ProcessPoolExecutor(len(calls), mp_context=context) as pool:
-        for future in [pool.submit(call) for call in calls]:
-            future.result()
 
 
 # Resumed and repeated

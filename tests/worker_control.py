@@ -12,7 +12,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,10 @@ def attempts(url: str) -> list[int]:
 def requeued(*workers: Worker) -> int:
     """Lines of all logs, each folder read once."""
     return sum(e["event"] == "requeued" for folder in {w.folder for w in workers} for e in events(folder))
+
+
+def in_processes(*calls: Callable[[], None], context: BaseContext) -> None:
+    """All at once, each in a process of its own; what one raises is raised here."""
+    with ProcessPoolExecutor(len(calls), mp_context=context) as pool:
+        for future in [pool.submit(call) for call in calls]:
+            future.result()
