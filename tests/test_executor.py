@@ -18,6 +18,7 @@ import pytest
 
 import uhebo
 from tests.conftest import require
+from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.errors import CannotEvaluate, InvalidInputError
 
@@ -257,7 +258,7 @@ def test_a_cluster_that_loses_a_worker_finishes_the_study(run: Any, tmp_path: Pa
     ("options", "message"),
     [
         ({"executor": 3}, "executor is 3; expected an object with a method submit"),
-        ({"executor": "processes:0"}, "executor is 'processes:0'; expected 'processes:8' or 'dask://host:port'"),
+        ({"executor": "processes:0"}, "executor is 'processes:0'; expected 'processes:8', 'dask://' and an address"),
         ({"executor": Queue()}, "give n_parallel as well"),
         ({"executor": Queue(), "n_parallel": 0}, "n_parallel is 0; expected an integer >= 1"),
         ({"executor": Queue(), "n_parallel": 2, "n_jobs": 2}, "n_jobs is for threads here"),
@@ -283,3 +284,30 @@ def test_a_function_that_wants_the_trial_and_a_scheduler_that_is_not_there(monke
     require("distributed", "pip install 'uhebo[dask]'")
     with pytest.raises(CannotEvaluate, match="no scheduler answers there"):
         uhebo.minimize(bowl, SPACE, 4, executor="dask://127.0.0.1:1", n_parallel=1)
+
+
+def test_the_shell_runs_functions_and_programs_at_once(shell: Shell) -> None:
+    shell.write(
+        "remote_loss.py", "import os\ndef loss(x):\n    return {'value': (x - 0.3) ** 2, 'process': os.getpid()}\n"
+    )
+    arguments = ("--param", "x=float:0:1", "--trials", "8", "--seed", "1", "--storage", "study.db")
+    shell("optimize", "remote_loss:loss", *arguments, "--executor", "processes:2", "--constraint", "process >= 0")
+    told = shell.json("history", "study.db")
+    assert [row["state"] for row in told] == ["finished"] * 8
+    assert len({-row["constraints"]["process >= 0"] for row in told} - {os.getpid()}) == 2
+    shell.write("fails.sh", "#!/bin/sh\nif [ $UHEBO_TRIAL = 2 ]; then exit 3; fi\necho $UHEBO_PARAM_X\n")
+    (shell.folder / "fails.sh").chmod(0o755)
+    arguments = ("--param", "x=float:0:1", "--trials", "6", "--seed", "1", "--storage", "other.db")
+    shell("optimize", *arguments, "--executor", "processes:2", "--", "./fails.sh")
+    assert "trial 2 failed: exit code 3" in shell.err
+    assert [row["state"] for row in shell.json("history", "other.db")].count("finished") == 5
+
+
+def test_the_shell_refuses_what_cannot_be_meant(shell: Shell) -> None:
+    shell.write("remote_sum.py", "def loss(x, trial):\n    return x\n")
+    arguments = ("optimize", "remote_sum:loss", "--param", "x=float:0:1", "--trials", "3")
+    assert "--parallel is for an executor" in shell.refuses(*arguments, "--parallel", "2")
+    assert "expected 'processes:8', 'dask://' and an address" in shell.refuses(*arguments, "--executor", "cloud")
+    assert "on an executor, it runs in a process that has none" in shell.refuses(
+        *arguments, "--executor", "processes:1"
+    )

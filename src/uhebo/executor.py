@@ -94,8 +94,12 @@ class Evaluations:
             if self._make and self._executor is not None:
                 _close(self._executor)
 
-    def _interrupt(self, before: Any, *received: Any) -> None:
+    def interrupt(self) -> None:
+        """Give up what is under way; whoever waits for it gets a `KeyboardInterrupt`."""
         self._interrupted.set()
+
+    def _interrupt(self, before: Any, *received: Any) -> None:
+        self.interrupt()
         if callable(before):
             before(*received)
 
@@ -243,7 +247,9 @@ def _maker(given: GivenExecutor) -> tuple[Callable[[], Submits] | None, int | No
             return partial(ProcessPoolExecutor, int(rest), mp_context=get_context("spawn")), int(rest)
         if given.startswith("dask://") and given != "dask://":
             return partial(_Dask, given.removeprefix("dask://")), None
-        raise InvalidInputError(f"executor is {given!r}; expected 'processes:8' or 'dask://host:port', or an executor")
+        raise InvalidInputError(
+            f"executor is {given!r}; expected 'processes:8', 'dask://' and an address, or an executor"
+        )
     if callable(getattr(given, "submit", None)):
         return None, None
     if callable(given):

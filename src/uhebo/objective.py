@@ -107,8 +107,8 @@ def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: Callable[[], 
         return fn(**params)
     if trial is None:
         raise CannotEvaluate(
-            "fn takes the trial, and with a limit on time or memory it runs in a process of its own, which has none; "
-            "leave the limits out, or the argument `trial`"
+            "fn takes the trial, and with a limit on time or memory, or on an executor, it runs in a process that has "
+            "none; leave these out, or the argument `trial`"
         )
     return fn(**params, **{TRIAL: trial()})
 

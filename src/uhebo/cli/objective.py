@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO, Any
@@ -19,7 +20,7 @@ from optuna.exceptions import TrialPruned
 from uhebo.checks import number as checked_number
 from uhebo.cli.reading import Reading
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.objective import InTwoParts, TrialGetter, call
+from uhebo.objective import InTwoParts, TrialGetter, call, plain
 
 Params = Mapping[str, Any]
 
@@ -34,9 +35,26 @@ def objective_of(target: Sequence[str], timeout: float | None) -> InTwoParts:
     """`module:function`, or a program with its arguments."""
     if timeout is not None:
         checked_number("--timeout", timeout, above=0, also=" of seconds")
-    if len(target) == 1 and FUNCTION.fullmatch(target[0]) and shutil.which(target[0]) is None:
+    if is_function(target):
         return _function(target[0], timeout)
     return _program(list(target), timeout)
+
+
+def is_function(target: Sequence[str]) -> bool:
+    """Whether it is `module:function` and no program."""
+    return len(target) == 1 and FUNCTION.fullmatch(target[0]) is not None and shutil.which(target[0]) is None
+
+
+def evaluate_there(target: tuple[str, ...], timeout: float | None, folder: str, *, number: int, params: Params) -> Any:
+    """The first part of an evaluation, on an executor: in the folder where it was asked for, if there is such."""
+    if Path(folder).is_dir() and folder not in sys.path:
+        sys.path.insert(0, folder)
+    return plain(_objective_there(target, timeout).evaluate(number, params, None))
+
+
+@cache
+def _objective_there(target: tuple[str, ...], timeout: float | None) -> InTwoParts:
+    return objective_of(target, timeout)
 
 
 def _function(target: str, timeout: float | None) -> InTwoParts:

@@ -2,18 +2,15 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from optuna.exceptions import TrialPruned
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import Trial, TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -23,13 +20,11 @@ from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
 from uhebo.cli.objective import objective_of, raising
 from uhebo.cli.output import say, write, write_json
-from uhebo.cli.records import counted, record, short_reason
-from uhebo.cli.settings import ask, asked_for, continued, named_objectives, new_study, with_sampler
-from uhebo.cli.space_file import Kept
-from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
-from uhebo.objective import Objective
+from uhebo.cli.records import counted, record
+from uhebo.cli.settings import asked_for, continued, named_objectives, new_study, with_sampler
+from uhebo.cli.trial_loop import Advance, TrialLoop, on_executor
+from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrected import corrected
-from uhebo.optuna_.endings import FAILURE, INTERRUPTED
 from uhebo.optuna_.fronts import front_trials
 from uhebo.storage.places import Place, load, opened, place_of
 
@@ -38,11 +33,7 @@ if TYPE_CHECKING:  # workers need Unix
 
 TRIALS = 60
 """Trials where neither the option nor the space file says how many."""
-HOPELESS = 5
-"""Failed trials, before the first value, that end the run."""
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
-Advance = Callable[[str], None]
-"""One trial is over; what leads now, in words, or nothing new."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -69,6 +60,13 @@ def optimize(
     subject_to: options.SubjectTo = None,
     when_exhausted: options.WhenExhausted = None,
     timeout: options.Timeout = None,
+    executor: Annotated[
+        str | None,
+        typer.Option("--executor", metavar="processes:8|dask://HOST:PORT", help="Several trials at once, there."),
+    ] = None,
+    n_parallel: Annotated[
+        int | None, typer.Option("--parallel", help="Trials at once; default all that the processes can take.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Optimise a Python function or a program. Run it again to go on where it ended.
@@ -82,76 +80,31 @@ def optimize(
     Example:
       $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
+      $ uhebo optimize train:loss --space space.toml --executor processes:2
     """
     wanted = asked_for(locals(), n_trials=TRIALS)
     source = "n_trials in the space file" if n_trials is None else "--trials"
     planned = integer(source, wanted.settings["n_trials"], 1)
     place = place_of(storage)
-    evaluate = objective_of(target, timeout)
+    evaluations = None
+    if executor is not None:
+        evaluate, evaluations = on_executor(target, timeout, executor, n_parallel)
+    elif n_parallel is not None:
+        raise InvalidInputError("--parallel is for an executor; give --executor too, such as processes:8")
+    else:
+        evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
         loaded = continued(store, place, study, wanted) or new_study(store, place, study, wanted)
         kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
-                _run(loaded, kept, evaluate, planned, advance)
+                loop = TrialLoop(loaded, kept, evaluate, planned, advance)
+                loop.run() if evaluations is None else loop.run_at_once(evaluations)
         except KeyboardInterrupt as error:
             code = EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
         _show(loaded, place, code, as_json)
     raise typer.Exit(code)
-
-
-def _run(study: Study, kept: Kept, objective: Objective, trials: int, advance: Advance) -> None:
-    """The loop. A trial that fails is marked so; one that is interrupted too, and the interruption goes on."""
-    succeeded = 0
-    for done in range(1, trials + 1):
-        try:
-            trial = ask(study, kept)
-        except SpaceExhausted as error:
-            say(f"{error}")
-            return
-        try:
-            value = objective(trial.number, trial.params, partial(_itself, trial))
-        except EvaluationFailed as error:
-            _fail(study, trial, str(error))
-            say(f"trial {trial.number} failed: {error}")
-            if not succeeded and done >= HOPELESS:
-                raise InvalidInputError(
-                    f"the first {done} trials all failed, the last with: {error}; correct it and run this again"
-                ) from error
-            advance("")
-            continue
-        except TrialPruned:
-            study.tell(trial.number, state=TrialState.PRUNED)
-            advance("")
-            continue
-        except BaseException as error:
-            _fail(study, trial, f"{INTERRUPTED} ({type(error).__name__})")
-            raise
-        try:
-            study.tell(trial.number, value)
-        except BaseException:
-            say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
-            raise
-        succeeded += 1
-        advance(_leads(study))
-
-
-def _leads(study: Study) -> str:
-    best = best_of(study)
-    if best is not None:
-        return f"best so far {best.value:.6g}"
-    front = front_trials(study) if len(study.directions) > 1 else []
-    return f"{len(front)} on the front" if front else ""
-
-
-def _itself(trial: Trial) -> Trial:
-    return trial
-
-
-def _fail(study: Study, trial: Trial, reason: str) -> None:
-    trial.set_user_attr(FAILURE, short_reason(reason))
-    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 
 @contextmanager
