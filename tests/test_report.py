@@ -326,9 +326,9 @@ def test_colours_contrast_with_both_backgrounds() -> None:
             assert contrast(names[name], names["on-verdict"]) >= 4.5
 
 
-def test_several_objectives_are_refused() -> None:
-    study = optuna.create_study(directions=["minimize", "minimize"])
-    with pytest.raises(InvalidInputError, match="one objective"):
+def test_too_many_objectives_are_refused() -> None:
+    study = optuna.create_study(directions=["minimize"] * 5)
+    with pytest.raises(InvalidInputError, match="up to 4 objectives"):
         figures(study)
 
 

@@ -107,9 +107,9 @@ class ParetoResult(Result):
 
     def diagnose(self) -> dict[str, Diagnosis]:  # type: ignore[override]
         """Can the model of each objective be trusted? By name."""
-        from uhebo.diagnosis import diagnose
+        from uhebo.diagnosis import diagnose_each
 
-        return {name: diagnose(self.study, objective=index) for index, name in enumerate(self.objectives)}
+        return diagnose_each(self.study)
 
     def _at(self, trial: FrozenTrial) -> dict[str, tuple[float, float, float]]:
         found = {}

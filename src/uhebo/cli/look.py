@@ -188,6 +188,7 @@ def diagnose(
       $ uhebo diagnose lab.db
     """
     from uhebo.diagnosis import diagnose as examine
+    from uhebo.diagnosis import diagnose_each
 
     with study_at(file, study) as loaded:
         there = fronts.objectives_of(loaded)
@@ -197,7 +198,7 @@ def diagnose(
             found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
             write_json(found.to_dict()) if as_json else _write_diagnosis(found)
             return
-        each = {name: examine(loaded, objective=index) for index, name in enumerate(there)}
+        each = diagnose_each(loaded)
         if as_json:
             write_json({name: found.to_dict() for name, found in each.items()})
             return

@@ -1,7 +1,7 @@
 """Can the surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""
 
-from uhebo.diagnosis.diagnosis import Diagnosis, diagnose
+from uhebo.diagnosis.diagnosis import Diagnosis, diagnose, diagnose_each
 from uhebo.diagnosis.opinions import LengthscaleHistory, lengthscale_history
 from uhebo.diagnosis.sections import Section
 
-__all__ = ["Diagnosis", "LengthscaleHistory", "Section", "diagnose", "lengthscale_history"]
+__all__ = ["Diagnosis", "LengthscaleHistory", "Section", "diagnose", "diagnose_each", "lengthscale_history"]

@@ -2,8 +2,9 @@
 
 import math
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from uhebo.diagnosis.slips import Slip, find_slips
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
-from uhebo.optuna_.believe import model_of
+from uhebo.optuna_.believe import StudyModel, model_of
 from uhebo.optuna_.corrected import corrected
+from uhebo.optuna_.fronts import objective_names
 
 WIDTH = 100
 
@@ -108,6 +110,33 @@ def diagnose(
     seed = checks.integer("seed", seed, 0)
     study = corrected(study)
     model = model_of(study, objective)
+    return _examined(study, model, model.believe, seed, epsilon, hmc)
+
+
+def diagnose_each(study: Study, *, seed: int = 0, hmc: bool = True) -> dict[str, Diagnosis]:
+    """`diagnose` for every objective, by name; the models are fitted once for all of them."""
+    study = corrected(study)
+    whole = model_of(study, 0)
+    fitted = cache(whole.believe_all)
+    found = {}
+    for index, name in enumerate(objective_names(study)):
+        model = replace(whole, history=whole.step.history.only(index), objective=index)
+        found[name] = _examined(study, model, partial(_only, fitted, index), seed, None, hmc)
+    return found
+
+
+def _only(fitted: Callable[[], Belief], objective: int) -> Belief:
+    return fitted().only(objective)
+
+
+def _examined(
+    study: Study,
+    model: StudyModel,
+    believe: Callable[[], Belief],
+    seed: int,
+    epsilon: float | None,
+    hmc: bool,
+) -> Diagnosis:
     history = model.history
     trials = count_trials(study, len(history.finished))
     search = review_search(study, history)
@@ -118,7 +147,7 @@ def diagnose(
         finding = constant(trials, float(history.outcomes[0].sign * history.data.location))
     if finding is not None:
         return Diagnosis(**vars(finding), **about, trials=trials, search=search)
-    evidence = _gather(model.believe(), trials, search, seed, epsilon, hmc)
+    evidence = _gather(believe(), trials, search, seed, epsilon, hmc)
     return Diagnosis(**vars(judge(evidence)), **about, **vars(evidence))
 
 

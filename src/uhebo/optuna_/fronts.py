@@ -77,14 +77,15 @@ def hypervolumes(study: Study) -> Array:
     return found
 
 
-def balanced(values: Array, weights: Array) -> Array:
+def balanced(values: Array, weights: Array, front: Array | None = None) -> Array:
     """How far each point (oriented, (n, m)) is from the best of all in its worst objective, times its weight.
 
-    Each objective is scaled to 0 at its worst and 1 at its best (Tchebycheff); the sum tells apart points that are
-    equal in their largest distance.
+    Each objective is scaled to 0 at its worst and 1 at its best on the front, by default that of the points
+    themselves (Tchebycheff); the sum tells apart points that are equal in their largest distance.
     """
-    extent = np.ptp(values, axis=0)
-    behind = weights * (values.max(axis=0) - values) / np.where(extent > 0.0, extent, 1.0)
+    front = values if front is None else front
+    extent = np.ptp(front, axis=0)
+    behind = weights * (front.max(axis=0) - values) / np.where(extent > 0.0, extent, 1.0)
     return np.asarray(behind.max(axis=1) + 1e-6 * behind.sum(axis=1))
 
 

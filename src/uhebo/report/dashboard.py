@@ -20,8 +20,8 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
-from uhebo.diagnosis import diagnose
 from uhebo.optuna_.corrected import CorrectedStorage
+from uhebo.report.fronts import views_of
 from uhebo.report.plots import figures
 from uhebo.report.text import ReportError, clean, optional, rendered
 from uhebo.storage.places import open_storage
@@ -152,7 +152,7 @@ def _guarded(app: _Wsgi) -> _Wsgi:
 def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:
     """Write note and pictures into the study of that name, or the latest ones; names of those that have them now.
 
-    What cannot be written (a read-only file, several objectives) is said in the log and does not stop the dashboard.
+    What cannot be written (a read-only file, five objectives) is said in the log and does not stop the dashboard.
     """
     names = [study.study_name for study in storage.get_all_studies()]
     if study_name is not None and study_name not in names:
@@ -171,12 +171,13 @@ def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:
 def annotate_study(study: Study) -> None:
     """Our diagnosis into the study's note, behind what the user wrote there, and our pictures as its own plots."""
     served = optional("optuna_dashboard", "dashboard")
-    diagnosis = diagnose(study)
+    views = views_of(study, hmc=True)
     old = served.get_note(study) or ""
     kept = old.partition(NOTE_HEADING)[0].rstrip()
-    note = "\n\n".join(filter(None, (kept, NOTE_HEADING, rendered("note.md.j2", diagnosis=diagnosis))))
+    note = "\n\n".join(filter(None, (kept, NOTE_HEADING, rendered("note.md.j2", views=views))))
     if note != old:
         served.save_note(study, note)
-    for key, figure in figures(study, diagnosis).items():
+    each = {view.target: view.diagnosis for view in views}
+    for key, figure in figures(study, each).items():
         figure.update_layout(height=CARD)
         served.save_plotly_graph_object(study, figure, graph_object_id=f"uhebo-{key}")

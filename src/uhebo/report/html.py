@@ -17,11 +17,14 @@ import numpy as np
 from optuna.study import Study
 
 from uhebo._version import __version__
-from uhebo.diagnosis import Diagnosis, Section, diagnose
+from uhebo.diagnosis import Diagnosis, Section
+from uhebo.diagnosis.tradeoffs import in_words
 from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.endings import state_name
+from uhebo.optuna_.fronts import objective_names
 from uhebo.report import theme
-from uhebo.report.plots import pictures
+from uhebo.report.fronts import front_table, views_of
+from uhebo.report.plots import Diagnosed, pictures_of
 from uhebo.report.text import in_csv, in_figure, optional, rendered, safe_file_name, write_atomically
 from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView, role_of
@@ -44,18 +47,18 @@ def write_report(
     study: Study,
     path: str | Path,
     *,
-    diagnosis: Diagnosis | None = None,
+    diagnosis: Diagnosed = None,
     title: str | None = None,
     optimum: float | None = None,
 ) -> Path:
     """Write the report of a study and return where it is.
 
     Args:
-        study: any single-objective Optuna study, by our sampler or another.
+        study: any Optuna study of up to four objectives, by our sampler or another.
         path: the file, or a folder: then the file is named after the study.
-        diagnosis: what `uhebo.diagnosis.diagnose(study)` gave; made here where it is not given.
+        diagnosis: what `uhebo.diagnose(study)` gave; made here where it is not given. Of several objectives, by name.
         title: heading of the page; default the study's name.
-        optimum: the best possible value, where it is known: adds a picture of the regret.
+        optimum: the best possible value of one objective, where it is known: adds a picture of the regret.
     """
     target = Path(path)
     if target.is_dir():
@@ -65,15 +68,16 @@ def write_report(
 
 
 def report_html(
-    study: Study, *, diagnosis: Diagnosis | None = None, title: str | None = None, optimum: float | None = None
+    study: Study, *, diagnosis: Diagnosed = None, title: str | None = None, optimum: float | None = None
 ) -> str:
     """The page as text; the arguments are those of `write_report`."""
     # What would end plotly.js's own script element must not be in it.
     plotly = str(optional("plotly.offline", "plot").get_plotlyjs()).replace("</script", "<\\/script")
     as_it_is = optional("markupsafe", "plot").Markup
-    view = StudyView.of(study, diagnose(study) if diagnosis is None else diagnosis)
-    drawn = pictures(study, view.diagnosis, optimum)
+    views = views_of(study, diagnosis, hmc=True)
+    view, drawn = views[0], pictures_of(views, optimum)
     columns, rows = _table(view)
+    front_columns, front = front_table(views) if view.several else ([], [])
     best = _best_rows(view, rows)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
     style, script = (
@@ -84,15 +88,18 @@ def report_html(
         "page.html.j2",
         heading=named if title is None else title,
         view=view,
+        views=views,
+        front_columns=front_columns,
+        front=front,
+        trade_offs=in_words(view.study) if view.several else [],
+        top=[row[0] for row in front] if view.several else [view.best.number] if view.best else [],
         rows=rows,
         best=best,
         columns=columns,
         shown=list(zip(columns, examples, strict=True))[:MOST_COLUMNS],
         states=Counter(STATES.get(row[1], row[1]) for row in rows),
         notes=sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
-        diagnosis=view.diagnosis,
-        tone=TONES.get(view.diagnosis.verdict, "caution"),
-        sections=[(section, _is_wide(section)) for section in view.diagnosis.sections()],
+        verdicts=[_verdict(each) for each in views],
         pictures=drawn,
         book=_book(study, drawn),
         csv=as_it_is(_csv_link([columns, *rows])),
@@ -104,6 +111,13 @@ def report_html(
         version=__version__,
         now=f"{datetime.now(timezone.utc):%Y-%m-%d at %H:%M}",
     )
+
+
+def _verdict(view: StudyView) -> tuple[StudyView, Diagnosis, str, list[tuple[Section, bool]]]:
+    """Of one objective: the view, its diagnosis, the tone of the verdict, and the evidence with how wide it is."""
+    found = view.diagnosis
+    sections = [(section, _is_wide(section)) for section in found.sections()]
+    return view, found, TONES.get(found.verdict, "caution"), sections
 
 
 def _is_wide(section: Section) -> bool:
@@ -141,9 +155,9 @@ def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
     parameters = list(dict.fromkeys(name for trial in trials for name in trial.params))
     attributes = list(dict.fromkeys(name for trial in trials for name in trial.user_attrs))
     limits = list(dict.fromkeys(name for trial in trials for name in constraints_of(trial)))
-    rows = []
+    names, rows = objective_names(view.study), []
     for trial in trials:
-        told = [trial.number, state_name(trial), trial.values[0] if trial.values else ""]
+        told = [trial.number, state_name(trial), *(trial.values or [""] * len(names))]
         if limits:
             found = constraints_of(trial)
             verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"
@@ -151,15 +165,17 @@ def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
         told += [trial.params.get(name, "") for name in parameters]
         rows.append([*told, role_of(trial), *(trial.user_attrs.get(name, "") for name in attributes)])
     constrained = ["feasible", *(f"constraint {name}" for name in limits)] if limits else []
-    return ["trial", "state", view.target, *constrained, *parameters, "proposed by", *attributes], rows
+    return ["trial", "state", *names, *constrained, *parameters, "proposed by", *attributes], rows
 
 
 def _best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
     """All rows, or where they are too many, those of the best trials."""
     if len(rows) <= MOST_ROWS:
         return rows
-    order = np.lexsort((-view.values if view.maximise else view.values, ~view.feasible))[:MOST_ROWS]
     by_number = {row[0]: row for row in rows}
+    if view.several:
+        return [by_number[trial.number] for trial in view.leaders[:MOST_ROWS]]
+    order = np.lexsort((-view.values if view.maximise else view.values, ~view.feasible))[:MOST_ROWS]
     return [by_number[view.finished[i].number] for i in order]
 
 

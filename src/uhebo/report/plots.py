@@ -6,7 +6,7 @@ traces, Optuna's parallel coordinates up to 4.x among them, do not survive).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from optuna.study import Study
 from uhebo.diagnosis import Diagnosis, lengthscale_history
 from uhebo.optuna_.trial_log import read_history
 from uhebo.report import theme
+from uhebo.report.fronts import several_pictures, views_of
 from uhebo.report.surrogate_plots import calibration, contour, importance, slices
 from uhebo.report.text import in_figure, optional, shown
 from uhebo.report.theme import Figure, Picture
@@ -38,7 +39,11 @@ PANEL = 140
 """Pixels per panel."""
 
 
-def figures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> dict[str, Figure]:
+Diagnosed = Diagnosis | Mapping[str, Diagnosis] | None
+"""What `uhebo.diagnose` gave; of several objectives by name, as `ParetoResult.diagnose` gives it."""
+
+
+def figures(study: Study, diagnosis: Diagnosed = None, optimum: float | None = None) -> dict[str, Figure]:
     """Every picture that can be made of the study, by name; none where no trial has finished.
 
     `diagnosis` is what `uhebo.diagnosis.diagnose(study)` gave; made here where it is not given.
@@ -52,12 +57,19 @@ def figures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | N
     return found
 
 
-def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | None = None) -> list[Picture]:
+def pictures(study: Study, diagnosis: Diagnosed = None, optimum: float | None = None) -> list[Picture]:
     """`figures`, without titles in them and with a sentence for each."""
-    view = StudyView.of(study, diagnosis)
+    return pictures_of(views_of(study, diagnosis), optimum)
+
+
+def pictures_of(views: Sequence[StudyView], optimum: float | None = None) -> list[Picture]:
+    """Of one view for each objective."""
+    view = views[0]
     theme.go()
     if not view.finished:
         return []
+    if view.several:
+        return several_pictures(views)
     made = [*convergence(view), *([] if optimum is None or view.best is None else regret(view, optimum))]
     for draw in (importance, slices, contour, calibration, lengthscales, arm_weights, parallel_coordinates):
         made.extend(draw(view))
@@ -67,7 +79,7 @@ def pictures(study: Study, diagnosis: Diagnosis | None = None, optimum: float | 
 def convergence(view: StudyView) -> Iterator[Picture]:
     """Every value by who proposed it, and the best so far."""
     trials = thinned(view.finished)
-    numbers, values = [t.number for t in trials], [t.value for t in trials]
+    numbers, values = [t.number for t in trials], [view.value(t) for t in trials]
     traces = role_marks(trials, numbers, values, "trial %{x}<br>%{y:.6g}", infeasible=view.infeasible)
     word, goes = ("largest", "rises") if view.maximise else ("smallest", "falls")
     sentence = f"Values of {len(view.finished)} finished trials in the order they were started; "
@@ -77,7 +89,7 @@ def convergence(view: StudyView) -> Iterator[Picture]:
         traces.append(theme.line(*_steps(view), "best so far", theme.GOOD, "best %{y:.6g}", shape="hv"))
         which = f"{word} feasible one" if view.constraints else word
         sentence += (
-            f"the {which} so far {goes} in steps and is {shown(view.best.value)} since trial {view.best.number}."
+            f"the {which} so far {goes} in steps and is {shown(view.value(view.best))} since trial {view.best.number}."
         )
     if view.infeasible:
         sentence += f" Triangles are the {len(view.infeasible)} that do not keep the constraints."
@@ -135,7 +147,7 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
     trials = thinned(view.modelled, MOST_LINES)
     if not names or len(trials) < 2:
         return
-    values = np.array([t.value for t in trials], dtype=np.float64)
+    values = np.array([view.value(t) for t in trials], dtype=np.float64)
     low, span = float(values.min()), float(np.ptp(values))
     columns = [(values - low) / span if span > 0 else np.full(len(values), 0.5)]
     ticks = [[(i / 4, f"{low + span * i / 4:.3g}") for i in range(5)] if span > 0 else [(0.5, f"{low:.3g}")]]

@@ -85,15 +85,16 @@ def slices(view: StudyView) -> Iterator[Picture]:
         x = axis.positions([point[name] for point in decoded])
         called = view.star(best)
         place, hover = axis.positions([best.params[name]]), f"{called}: trial {best.number}<br>%{{y:.6g}}"
-        star = theme.marks(place, [best.value], f"{called} trial", theme.BEST, hover)
+        star = theme.marks(place, [view.value(best)], f"{called} trial", theme.BEST, hover)
         curve = [*_curve(axis, x, low, middle, high), *_doubtful(axis, x, middle, belief.feasibility(decoded))]
         figure = theme.figure(
             [*_projected(view, axis, column, origin, belief.theta.ell), *curve, star],
             height=330, xaxis=axis.layout(), yaxis_title=in_figure(view.target), showlegend=False,
         )  # fmt: skip
+        origin_of = f"the values of trial {best.number}, {called}" if view.several else "its best value"
         where = f", where {shown(view.space.conditions[name].text)}," if name in view.space.conditions else ""
         sentence = (
-            f"Surrogate along {shown(name)}{where} with every other parameter at its best value: what it expects goes "
+            f"Surrogate along {shown(name)}{where} with every other parameter at {origin_of}: what it expects goes "
             f"from {shown(float(np.min(middle)))} to {shown(float(np.max(middle)))}, in a band that holds 95 % of what "
             "it takes for possible. Trials far from this slice are faint."
         )
@@ -138,7 +139,7 @@ def _projected(view: StudyView, axis: ParameterAxis, column: int, origin: Array,
     rows[:, column] = origin[column]
     distance = squared_distance(rows, origin[None], ell, view.space.domain)
     opacity = np.round(0.2 + 0.8 * np.exp(-0.5 * distance[:, 0]), 2).tolist()
-    x, y = _spread_out(axis, trials), [trial.value for trial in trials]
+    x, y = _spread_out(axis, trials), [view.value(trial) for trial in trials]
     return role_marks(trials, x, y, "trial %{customdata}<br>%{y:.6g}", infeasible=view.infeasible, opacity=opacity)
 
 
@@ -192,8 +193,9 @@ def contour(view: StudyView) -> Iterator[Picture]:
     figure.update_layout(margin={"t": 96}, legend={"y": 1.06})
     sentence = (
         f"Surrogate over {shown(names[0])} and {shown(names[1])}, the two parameters that matter most, with the others "
-        f"at their best values: above its mean (brighter is better), below its standard deviation (brighter is less "
-        f"certain). Markers are the trials; the star is the {view.star(best)} one."
+        f"at {f'the values of trial {best.number}' if view.several else 'their best values'}: above its mean (brighter "
+        "is better), below its standard deviation (brighter is less certain). Markers are the trials; the star is the "
+        f"{view.star(best)}{'' if view.several else ' one'}."
     )
     if least is not None:
         sentence += (

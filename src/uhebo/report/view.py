@@ -15,7 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.corrected import corrected
-from uhebo.optuna_.log_space import refuse_several_objectives, space_of_log
+from uhebo.optuna_.fronts import balanced, front_trials, objective_names, oriented
+from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
 from uhebo.report.text import in_figure
@@ -124,27 +125,37 @@ class StudyView:
 
     study: Study
     diagnosis: Diagnosis
+    objective: int = 0
+    """Which of several objectives this is a view of."""
 
     @classmethod
-    def of(cls, study: Study, diagnosis: Diagnosis | None = None) -> "StudyView":
+    def of(cls, study: Study, diagnosis: Diagnosis | None = None, objective: int = 0) -> "StudyView":
         """Of this study, with its diagnosis, which is made where it is not given."""
-        refuse_several_objectives(study)
         study = corrected(study)
-        return cls(study, diagnose(study, hmc=False) if diagnosis is None else diagnosis)
+        found = diagnose(study, objective=objective, hmc=False) if diagnosis is None else diagnosis
+        return cls(study, found, objective)
 
     @cached_property
     def finished(self) -> list[FrozenTrial]:
-        """Finished trials with a finite value, by number."""
+        """Finished trials with a finite value of every objective, by number."""
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        return sorted((t for t in trials if t.value is not None and math.isfinite(t.value)), key=lambda t: t.number)
+        return sorted((t for t in trials if t.values and all(map(math.isfinite, t.values))), key=lambda t: t.number)
+
+    def value(self, trial: FrozenTrial) -> float:
+        """The finished trial's value of this objective."""
+        return float(trial.values[self.objective])
+
+    @property
+    def several(self) -> bool:
+        return len(self.study.directions) > 1
 
     @property
     def maximise(self) -> bool:
-        return bool(self.study.direction == StudyDirection.MAXIMIZE)
+        return bool(self.study.directions[self.objective] == StudyDirection.MAXIMIZE)
 
     @cached_property
     def values(self) -> Array:
-        return np.array([t.value for t in self.finished], dtype=np.float64)
+        return np.array([self.value(t) for t in self.finished], dtype=np.float64)
 
     @cached_property
     def best(self) -> FrozenTrial | None:
@@ -203,17 +214,29 @@ class StudyView:
 
     @cached_property
     def leaders(self) -> list[FrozenTrial]:
-        """Those of them that lack no parameter of their branch, the best first, the infeasible last."""
+        """Those of them that lack no parameter of their branch, the best first, the infeasible last.
+
+        With several objectives the best is the one in the middle of the front: near the best in each of them.
+        """
         whole = self.space.contains_many([trial.params for trial in self.modelled])
-        trials = [(trial, trial.value) for trial, use in zip(self.modelled, whole, strict=True) if use]
-        sign = -1.0 if self.maximise else 1.0
-        missed = self.infeasible
-        ordered = sorted(trials, key=lambda item: (missed.get(item[0].number, 0.0), sign * (item[1] or 0.0)))
-        return [trial for trial, _ in ordered]
+        trials = [trial for trial, use in zip(self.modelled, whole, strict=True) if use]
+        if not trials:
+            return []
+        values = oriented(self.study, trials)
+        if self.several:
+            front = oriented(self.study, front_trials(self.study))
+            front = front[np.isfinite(front).all(axis=1)]
+            behind = balanced(values, np.ones(values.shape[1]), front if len(front) else None)
+        else:
+            behind = -values[:, 0]
+        missed = np.array([self.infeasible.get(trial.number, 0.0) for trial in trials])
+        return [trials[int(i)] for i in np.lexsort((behind, missed))]
 
     def star(self, trial: FrozenTrial) -> str:
         """What a trial is called whose place is marked by a star."""
-        return "nearest to feasible" if trial.number in self.infeasible else "best"
+        if trial.number in self.infeasible:
+            return "nearest to feasible"
+        return "middle of the front" if self.several else "best"
 
     def best_with(self, name: str) -> FrozenTrial | None:
         """The best trial that has a parameter: of all, or of the branch that has it."""
@@ -227,8 +250,7 @@ class StudyView:
     @property
     def target(self) -> str:
         """What the objective is called."""
-        names = self.study.metric_names
-        return names[0] if names else "value"
+        return objective_names(self.study)[self.objective]
 
 
 def role_of(trial: FrozenTrial) -> str:

@@ -1,0 +1,181 @@
+"""The report and the dashboard of several objectives: the front, its uncertainty, trade-offs, each objective."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.study import Study
+from optuna.trial import create_trial
+
+from tests import browser
+from tests.conftest import require
+from uhebo.diagnosis import diagnose, diagnose_each
+from uhebo.diagnosis.tradeoffs import in_words, trade_offs
+from uhebo.directions import name_objectives
+from uhebo.optuna_.fronts import front_trials, middle_of
+from uhebo.pareto_result import ParetoResult
+from uhebo.report import dashboard, figures, write_report
+from uhebo.report.fronts import views_of
+from uhebo.report.html import report_html
+from uhebo.report.plots import pictures
+
+require("plotly", "pip install 'uhebo[plot]'")
+pytestmark = pytest.mark.usefixtures("rough_importances")
+EVIL = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+SPACE: dict[str, BaseDistribution] = {
+    "x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])
+}  # fmt: skip
+
+
+def made(names: list[str], directions: Any, count: int = 14, **attributes: Any) -> Study:
+    """A study of a trade-off between `x` and the rest, at random points."""
+    study = optuna.create_study(directions=[*directions])
+    name_objectives(study, names)
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        x, y, kind = float(rng.random()), float(rng.random()), str(rng.choice(["a", "b"]))
+        wanted = [50.0 * x * (2.0 - x) - y, x + 0.1 * y + 0.01 * (kind == "b"), (x - 0.5) ** 2 + y, x * y]
+        values = wanted[: len(names)]
+        params = {"x": x, "y": y, "kind": kind}
+        study.add_trial(create_trial(params=params, distributions=SPACE, values=values, **attributes))
+    return study
+
+
+@pytest.fixture(scope="module")
+def two() -> Study:
+    return made(["yield", "cost"], ["maximize", "minimize"])
+
+
+@pytest.fixture(scope="module")
+def each(two: Study) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"THETAS": 2, "BURN_IN": 5, "LOG2_POINTS": 6}.items():
+            patch.setattr(f"uhebo.diagnosis.importance.{name}", value)
+        return diagnose_each(two, hmc=False)
+
+
+def test_each_objective_is_diagnosed_as_by_itself(two: Study, each: Any) -> None:
+    assert list(each) == ["yield", "cost"]
+    alone = diagnose(two, objective="cost", hmc=False)
+    assert alone.headline == each["cost"].headline
+    np.testing.assert_allclose(alone.belief.theta.ell, each["cost"].belief.theta.ell)  # type: ignore[union-attr]
+
+
+def test_the_front_is_drawn_with_what_the_models_believe(two: Study, each: Any) -> None:
+    found = figures(two, each)
+    front = front_trials(two)
+    traces = {trace.name: trace for trace in found["front"].data}
+    assert [*zip(traces["front"].x, traces["front"].y, strict=True)] == [tuple(trial.values) for trial in front]
+    assert traces["reached"].line.shape == "vh"
+    assert len(traces["reached"].x) == len(front)
+    points = [trial.params for trial in front]
+    for axis, name in (("x", "yield"), ("y", "cost")):
+        low, middle, high = each[name].belief.quantiles(points, (0.05, 0.5, 0.95))
+        np.testing.assert_allclose(traces["possible there"][axis], middle)
+        np.testing.assert_allclose(traces["possible there"][f"error_{axis}"].array, high - middle)
+        np.testing.assert_allclose(traces["possible there"][f"error_{axis}"].arrayminus, middle - low)
+    band = traces["front by the models"]
+    assert min(band.x) >= min(traces["front"].x) - 1e-9
+    others = sum(len(trace.x) for name, trace in traces.items() if name == "other")
+    assert others == len(two.trials) - len(front)
+
+
+def test_pictures_of_the_search_and_of_each_objective(two: Study, each: Any) -> None:
+    found = {picture.key: picture for picture in pictures(two, each)}
+    result = ParetoResult(two)
+    assert found["hypervolume"].figure.data[0].y[-1] == pytest.approx(result.hypervolume[-1])
+    for index, name in enumerate(("yield", "cost")):
+        keys = {key.removeprefix(f"objective_{index}_") for key in found if key.startswith(f"objective_{index}_")}
+        assert {"importance", "slice_1", "slice_2", "slice_3", "contour", "calibration", "coverage"} <= keys
+        assert found[f"objective_{index}_slice_1"].title.startswith(f"{name}: slice along ")
+        middle = middle_of(two, front_trials(two))
+        assert (
+            f"the values of trial {middle.number}, middle of the front" in found[f"objective_{index}_slice_1"].sentence
+        )
+    assert "costs about" in found["front"].sentence
+
+
+def test_the_report_of_two_objectives(two: Study, each: Any, tmp_path: Path) -> None:
+    page = write_report(two, tmp_path / "report.html", diagnosis=each).read_text(encoding="utf-8")
+    assert "To maximise <em>yield</em> and to minimise <em>cost</em>:" in page
+    assert "The model of cost" in page
+    for sentence in in_words(two):
+        assert f"<li>{sentence}</li>" in page
+    rows = re.findall(r"<tr><td[^>]*>(\d+)</td>", page)
+    assert set(map(int, rows)) >= {trial.number for trial in front_trials(two)}
+    assert "value_0" not in page
+
+
+def test_three_objectives_pairwise_and_hostile_names() -> None:
+    study = made([EVIL, "<b>b</b>", "c"], ["maximize", "minimize", "minimize"], count=12)
+    page = report_html(study, diagnosis=diagnose_each(study, hmc=False))
+    assert "<img src=x" not in page.replace("\\u003c", "<").split('id="figures"')[0]
+    assert "<script>window.hacked" not in page
+    for pair in ("0_1", "0_2", "1_2"):
+        assert f'id="front_{pair}"' in page
+
+
+def test_too_little_for_a_front(tmp_path: Path) -> None:
+    empty = made(["a", "b"], ["maximize", "minimize"], count=0)
+    assert figures(empty) == {}
+    assert "No trial has finished" in write_report(empty, tmp_path / "a.html").read_text(encoding="utf-8")
+    assert in_words(empty) == ["No trial is on the front yet."]
+    one = made(["a", "b"], ["maximize", "minimize"], count=1)
+    assert "no trade-off shows yet" in in_words(one)[0]
+    assert set(figures(one)) == {"front"}
+    none = made(["a", "b"], ["maximize", "minimize"], count=6, system_attrs={"constraints": [1.0]})
+    assert "front" in figures(none)
+    page = report_html(none, diagnosis=diagnose_each(none, hmc=False))
+    assert "None of 6 finished trials keeps the constraints" in page
+
+
+def test_trade_offs_have_the_slope_of_the_front() -> None:
+    study = optuna.create_study(directions=["minimize"] * 3)
+    rng = np.random.default_rng(0)
+    for a, b in rng.random((20, 2)) / 2.0:
+        values = [100.0 * a, b, 3.0 - a - 2.0 * b]  # a plane: 10 less of the first is 0.1 more of the last
+        study.add_trial(create_trial(params={}, distributions={}, values=values))
+    found = {(each.gained, each.lost): each for each in trade_offs(study)}
+    slopes = {("value_0", "value_1"): -1 / 200, ("value_0", "value_2"): -1 / 100, ("value_1", "value_2"): -2.0}
+    for pair, slope in slopes.items():
+        assert found[pair].price / found[pair].step == pytest.approx(slope, rel=1e-6)
+    assert str(found["value_0", "value_2"]).endswith("5 less value_0 costs about 0.05 more value_2, the others held")
+
+
+def test_the_dashboard_has_the_note_and_pictures_of_each(
+    two: Study, each: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = require("optuna_dashboard", "pip install 'uhebo[dashboard]'")
+    monkeypatch.setattr(dashboard, "views_of", lambda study, hmc: views_of(study, each))  # noqa: ARG005
+    dashboard.annotate_study(two)
+    note = served.get_note(two)
+    assert "## The model of yield" in note
+    assert "## The model of cost" in note
+    kept = two._storage.get_study_system_attrs(two._study_id)
+    assert any("uhebo-front" in key for key in kept)
+    assert any("uhebo-objective_1_importance" in key for key in kept)
+
+
+@pytest.mark.browser
+def test_a_browser_draws_it(two: Study, each: Any, tmp_path: Path) -> None:
+    page = write_report(two, tmp_path / "report.html", diagnosis=each)
+    with browser.chromium(tmp_path) as driver:
+        driver.get(page.as_uri())
+        browser.wait_until(driver, "document.documentElement.dataset.ready")
+        drawn = driver.execute_script("return document.querySelectorAll('.plot .main-svg').length")
+        assert drawn >= len(pictures(two, each))
+        assert browser.console_errors(driver) == []
+        # No label of the front is cut: each lies within its figure.
+        outside = driver.execute_script(
+            "const box = document.getElementById('front').getBoundingClientRect();"
+            "return [...document.querySelectorAll('#front text')].filter(t => t.textContent).map(t => "
+            "[t.textContent, t.getBoundingClientRect()]).filter(([_, r]) => r.width && (r.left < box.left - 1 || "
+            "r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1)).map(([text]) => text)"
+        )
+        assert outside == []
