@@ -100,7 +100,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored(lab: Shell) -
         assert said in lab.refuses("tell", "lab.db", "0", *given)
     for number, (text, said) in enumerate((
         ("number,yield\n0,1\n", "column 'cost' is missing"),
-        ("number,value\n0,1\n", "unknown column 'value'; expected x, y, yield, cost"),
+        ("number,value\n0,1\n", "column 'yield' is missing"),
         ("number,yield,cost\n0,1,2\n1,2,\n", "line 3: cost is empty"),
         ("number,yield,cost\n0,1,2\n1,nan,2\n", "line 3: yield is 'nan'"),
         ("number,yield,cost\n0,1,2\n1,failed,2\n", "a trial fails as a whole"),

@@ -13,7 +13,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.records import cells, pointed
+from uhebo.cli.records import cells, number_in, pointed
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
 from uhebo.optuna_.fronts import front_trials
@@ -81,7 +81,7 @@ def measured(bounds: Bounds, given: Mapping[str, Any]) -> dict[str, float]:
         if name not in given or not str(given[name]).strip():
             raise InvalidInputError(f"{name} is missing, which the study's constraints need; tell it as {name}=NUMBER")
         try:
-            found[name] = float(given[name])
+            found[name] = number_in(str(given[name]))
         except (TypeError, ValueError):
             found[name] = math.nan
         if math.isnan(found[name]):

@@ -10,9 +10,9 @@ from optuna.trial import FrozenTrial
 
 from uhebo.cli import options
 from uhebo.cli.bounds import Bounds, leader, measured, measured_in, names_of, values_of
-from uhebo.cli.files import value_of
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import parsed, whole
+from uhebo.cli.rows import value_of
 from uhebo.cli.settings import bounds_of
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_ import changes

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: best, history, status, diagnose, report, dashboard, methods."""
+"""Commands that look and change nothing: best, status, diagnose, report, dashboard, methods."""
 
 import json
 from dataclasses import asdict
@@ -11,12 +11,12 @@ from optuna.distributions import distribution_to_json
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from uhebo.checks import integer, number
+from uhebo.checks import number
 from uhebo.cli import options
-from uhebo.cli.bounds import best_of, best_rows, measured_in, why_none
+from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
-from uhebo.cli.output import only_one, say, write, write_json, write_table, write_text
-from uhebo.cli.records import HISTORY_COLUMNS, cells, counted, expected, parameter_names, record, values_in
+from uhebo.cli.output import say, write, write_json, write_table, write_text
+from uhebo.cli.records import counted, expected, record
 from uhebo.cli.settings import kept_in, named_objectives
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
@@ -28,7 +28,6 @@ from uhebo.storage.places import Place, opened, place_of, study_at
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis import Diagnosis
 
-YES_NO: dict[Any, str] = {True: "yes", False: "no"}
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
 
@@ -54,48 +53,6 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         value = {"study": loaded.study_name, "direction": direction, **record(trial)}
         rows = best_rows(trial, *objectives)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
-
-
-def history(
-    file: options.StudyFile,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", help="Show only the latest N trials.")] = None,
-    study: options.StudyName = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
-) -> None:
-    """Show every trial: number, state, value, parameters, and why it failed if known.
-
-    The CSV can be told to another study: uhebo tell NEW --csv FILE.
-
-    \b
-    Example:
-      $ uhebo history lab.db
-      $ uhebo history lab.db --csv
-    """
-    only_one(as_json, as_csv)
-    with study_at(file, study) as loaded:
-        trials = loaded.get_trials(deepcopy=False)[-(integer("--last", last, 1) if last is not None else 0) :]
-        objectives = list(named_objectives(loaded))
-        found = [record(trial, objectives) for trial in trials]
-        names, columns = parameter_names(trials), objectives or ["value"]
-        others = list(dict.fromkeys(name for trial in trials for name in measured_in(trial)))
-        limited = [*others, "feasible"] if others else []
-        told = [
-            {**measured_in(t), "feasible": YES_NO.get(r.get("feasible", ""))}
-            for t, r in zip(trials, found, strict=True)
-        ]
-        reasons = ["failure"] if any("failure" in r for r in found) and "failure" not in names else []
-        rows = [
-            [
-                *(r[key] for key in HISTORY_COLUMNS),
-                *values_in(trial, columns).values(),
-                *(row.get(key) for key in limited),
-                *cells(trial, names),
-                *(r.get(key, "") for key in reasons),
-            ]
-            for r, row, trial in zip(found, told, trials, strict=True)
-        ]
-        write(found, [*HISTORY_COLUMNS, *columns, *limited, *names, *reasons], rows, as_json, as_csv)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from optuna.study import Study
 
 from uhebo.cli.bounds import Bounds, from_arguments, measured, names_of
-from uhebo.cli.files import value_of
+from uhebo.cli.rows import value_of
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo.optuna_ import fronts

@@ -13,6 +13,9 @@ from typing import Any
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.storage.explain import one_line, printable
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a cell begins with that a spreadsheet takes for a formula."""
+
 
 def only_one(as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
@@ -31,9 +34,25 @@ def write(
     if as_json:
         write_json(value)
     elif as_csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *rows])
+        csv.writer(sys.stdout, lineterminator="\n").writerows([*map(quoted, row)] for row in [columns, *rows])
     else:
         write_table(columns, rows)
+
+
+def quoted(cell: Any) -> Any:
+    """A cell of a CSV: text that a spreadsheet would take for a formula gets a quote in front."""
+    if not isinstance(cell, str) or not cell.lstrip(" ").startswith(FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def unquoted(text: str) -> str:
+    """The text that `quoted` was given."""
+    return text[1:] if text.startswith("'") and text[1:].lstrip(" ").startswith(FORMULA) else text
 
 
 def write_json(value: Any) -> None:

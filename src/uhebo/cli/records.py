@@ -1,6 +1,7 @@
 """Trials as rows: the columns of every table, and a parameter's value as text and back."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,6 +25,9 @@ STATES = {
     TrialState.WAITING: "waiting",
 }
 
+WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+DOUBTFUL_COMMA = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""1,234 may be a thousand and more, or a little more than one."""
 LONGEST_REASON = 500
 """Characters kept of the reason why a trial failed."""
 HISTORY_COLUMNS = ("number", "state")
@@ -56,6 +60,13 @@ def record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> dict[str, Any]
     if AMENDED in trial.user_attrs:
         row["amended"] = trial.user_attrs[AMENDED]
     return {**row, "feasible": is_feasible(trial), "constraints": told} if told else row
+
+
+def noted(trials: Sequence[FrozenTrial]) -> list[str]:
+    """Names of what people noted of trials, in the order of first sight; attributes of ours have a colon."""
+    measured = {name.rpartition(" ")[0].rpartition(" ")[0] for trial in trials for name in constraints_of(trial)}
+    found = dict.fromkeys(name for trial in trials for name in trial.user_attrs if ":" not in name)
+    return [name for name in found if name not in measured]
 
 
 def shown_state(trial: FrozenTrial) -> str:
@@ -96,7 +107,7 @@ def parsed(name: str, text: str, distribution: BaseDistribution) -> Any:
             return alike[0]
         raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}")
     try:
-        return whole(text) if isinstance(distribution, IntDistribution) else float(text)
+        return whole(text) if isinstance(distribution, IntDistribution) else number_in(text)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(f"{name} is {text!r}, expected {expected(distribution)}{pointed(text)}") from error
 
@@ -112,6 +123,11 @@ def _alike(text: str, distribution: CategoricalDistribution) -> list[Any]:
     return [c for c in distribution.choices if isinstance(c, (int, float)) and not isinstance(c, bool) and c == number]
 
 
+def number_in(text: str) -> float:
+    """A number as people write it: 23.9 or 23,9; a ValueError where it is none, or could be either."""
+    return float(text.replace(",", ".") if WITH_COMMA.fullmatch(text) and not DOUBTFUL_COMMA.fullmatch(text) else text)
+
+
 def pointed(text: str) -> str:
     """What to say of a number with a comma in it."""
     return " with a decimal point and nothing between thousands" if "," in text else ""
@@ -119,7 +135,7 @@ def pointed(text: str) -> str:
 
 def whole(text: str) -> int:
     """12 and 12.0 are the integer 12; spreadsheets write either."""
-    number = float(text)
+    number = number_in(text)
     if number != int(number):
         raise ValueError(text)
     return int(number)

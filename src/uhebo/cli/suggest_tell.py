@@ -1,25 +1,16 @@
-"""`uhebo create`, `suggest` and `tell`: a study made, what to try next in it, and what came of it."""
+"""`uhebo create` and `suggest`: a study made, and what to try next in it."""
 
 from typing import Annotated
 
 import typer
-from optuna.study import Study
-from optuna.trial import TrialState, create_trial
 
 from uhebo.cli import options
-from uhebo.cli.bounds import Bounds, best_of, leader, names_of, values_of
-from uhebo.cli.files import Known, Trials, read_results, running_number
-from uhebo.cli.front import front_record
+from uhebo.cli.bounds import names_of
 from uhebo.cli.look import description
-from uhebo.cli.objectives import told
 from uhebo.cli.output import only_one, say, write, write_json
-from uhebo.cli.records import cells, parameter_names, record, short_reason
-from uhebo.cli.settings import ask, asked_for, bounds_of, kept_in, named_objectives, new_study, with_sampler
+from uhebo.cli.records import cells, parameter_names
+from uhebo.cli.settings import ask, asked_for, new_study, with_sampler
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.constraints import named_attributes, store_named
-from uhebo.optuna_.endings import FAILURE
-from uhebo.space import SearchSpace
-from uhebo.storage.explain import explain, listed
 from uhebo.storage.places import opened, place_of, study_at
 
 MAX_BATCH = 1000
@@ -105,112 +96,3 @@ def suggest(
             others = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
             value = "" if kept.objectives else " VALUE"
             say(f"when a value is known: uhebo tell {file} {made[0]}{value}{others}")
-
-
-def tell(
-    file: options.StudyFile,
-    number: Annotated[str | None, typer.Argument(metavar="NUMBER", help="Number of a suggested trial.")] = None,
-    value: Annotated[
-        str | None, typer.Argument(metavar="VALUE", help="What was measured; NAME=NUMBER where it has a name.")
-    ] = None,
-    others: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME=NUMBER]…", help="What else was measured: other objectives, constraints."),
-    ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The trial gave no value.")] = False,
-    csv: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Many results: see docs/shell.md. - is standard input.")
-    ] = None,
-    value_column: Annotated[
-        str | None,
-        typer.Option("--value-column", help="Column of the values. Default: value, or its name."),
-    ] = None,
-    ignore_extra: Annotated[bool, typer.Option("--ignore-extra", help="Pass over columns that are not known.")] = False,
-    study: options.StudyName = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Tell a value for a suggested trial, or a whole CSV of results.
-
-    In a study with constraints what they are about follows the value: uhebo tell lab.db 3 0.82 purity=96.1.
-    Objectives with names are told by name: uhebo tell lab.db 3 yield=81.2 cost=4.1.
-
-    A CSV has the columns number and value, or the parameters and value for experiments of your own; or it is what
-    uhebo history --csv printed of another study. It is checked as a whole first: one wrong row, and nothing is stored.
-    Objectives with names have a column each, in place of value.
-
-    \b
-    Example:
-      $ uhebo tell lab.db 3 0.82
-      $ uhebo tell lab.db 4 --failed
-      $ uhebo tell lab.db --csv results.csv
-    """
-    option = next(
-        (text for text in (number, value, *(others or ())) if text is not None and text.startswith("--")), None
-    )
-    if option is not None:
-        raise typer.BadParameter(f"no such option: {option}")
-    if (csv is None) == (number is None) or (csv is None and (value is None) != failed):
-        raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
-    with study_at(file, study) as loaded:
-        trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
-        objectives, space = named_objectives(loaded), SearchSpace.of({})
-        passed_over: list[int] = []
-        if csv is None:
-            assert number is not None
-            bounds = bounds_of(loaded)
-            given = None if value is None else told(objectives, bounds, [value, *(others or ())])
-            values, found = given or (None, {})
-            known = [Known(0, running_number(number, trials), {}, values, measured=found)]
-        else:
-            kept = kept_in(loaded)
-            space, bounds = kept.search_space, kept.constraints
-            names = list(objectives)
-            known, passed_over = read_results(csv, space, trials, value_column, ignore_extra, bounds, names)
-        _store(loaded, known, space, bounds, trials)
-        _confirm(loaded, known, passed_over, as_json)
-
-
-def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds, trials: Trials) -> None:
-    """Every row, in order; where the storage gives up in the middle, the rows that are not in it are named."""
-    done = 0
-    try:
-        for row in known:
-            values = values_of(bounds, row.measured) if row.measured else {}
-            if row.number is None:
-                state = TrialState.FAIL if row.values is None else TrialState.COMPLETE
-                reason = {FAILURE: short_reason(row.failure)} if row.failure else {}
-                there = {name: space.distributions[name] for name in row.params}
-                trial = create_trial(
-                    state=state,
-                    values=row.values,
-                    params=row.params,
-                    distributions=there,
-                    user_attrs={**reason, **row.measured},
-                    system_attrs=named_attributes(values),
-                )
-                study.add_trial(trial)
-            elif row.values is None:
-                study.tell(row.number, state=TrialState.FAIL)
-            else:
-                store_named(study, trials[row.number], values, row.measured)
-                study.tell(row.number, list(row.values))
-            done += 1
-    except Exception as error:
-        lost = listed(known[done:])
-        raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}") from error
-
-
-def _confirm(study: Study, known: list[Known], left: list[int], as_json: bool) -> None:
-    finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-    best = best_of(study)
-    answered = sum(row.number is not None for row in known)
-    if left:
-        say(f"passed over {len(left)} without a result, under way then or failed without a point: line {listed(left)}")
-    if as_json:
-        counts = {"told": answered, "added": len(known) - answered, "passed_over": len(left)}
-        objectives = named_objectives(study)
-        several = len(objectives) > 1
-        found = front_record(study, objectives) if several else {"best": record(best) if best else None}
-        write_json({**counts, "finished": finished, **found})
-    parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
-    say(f"{', '.join(parts)}; {finished} finished{leader(study)}")

@@ -1,0 +1,174 @@
+"""One row of a sheet of results: a trial's number, its point and its values, each checked."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.distributions import FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from uhebo.cli.records import LEFT_OUT, STATES, expected, number_in, parsed, pointed, shown_state, whole
+from uhebo.errors import InvalidInputError
+from uhebo.space import SearchSpace
+from uhebo.space.moves import active_names
+from uhebo.storage.explain import listed
+
+NEAR = 1e-3
+"""Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
+FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting", *LEFT_OUT)
+"""States of a history's rows that have no value: those that say something of their place, and those that do not."""
+Trials = Mapping[int, FrozenTrial]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One row: the answer to trial `number`, or (without one) an experiment at `params`; no value means failed."""
+
+    line: int
+    number: int | None
+    params: dict[str, Any]
+    values: tuple[float, ...] | None
+    failure: str = ""
+    """Why it failed, where the file says so."""
+    measured: dict[str, float] = field(default_factory=dict)
+    """What the constraints are about."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What else the sheet says of it, by column."""
+    repeats: int | None = None
+    """The trial that this is a further measurement of."""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.number is None else f"trial {self.number}"
+        return f"{where}: {'failed' if self.values is None else ' '.join(map(repr, self.values))}"
+
+
+def read_row(
+    line: int,
+    cells: Mapping[str, str],
+    space: SearchSpace,
+    trials: Trials,
+    columns: Sequence[str],
+    history: bool,
+    again: bool,
+) -> Known | None:
+    """One row; None if it says nothing. In a history, a value that was filled in or corrected wins over the state."""
+    given, number = [cells[name] for name in columns], None
+    if history:
+        state = cells["state"].lower()
+        if state not in (known := (*STATES.values(), *LEFT_OUT)):
+            raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(known)}")
+        pointless = any(not cells[name] for name in needed(space))
+        if not any(given) and (state in UNDER_WAY or (state in FAILED and pointless)):
+            return None
+        if not any(given) and state in FAILED:
+            given = ["failed"] * len(columns)
+    elif cells.get("number"):
+        number = started_number(cells["number"], trials)
+    values = _values(given, columns)
+    params = _params(cells, space, complete=number is None)
+    if number is not None:
+        _check_same_point(number, params, trials[number])
+        if again and trials[number].state.is_finished():
+            return Known(line, None, dict(trials[number].params), values, repeats=number)
+    failed_here = history and values is None and "failure" not in space.distributions
+    return Known(line, number, params, values, cells.get("failure", "") if failed_here else "")
+
+
+def _values(given: Sequence[str], columns: Sequence[str]) -> tuple[float, ...] | None:
+    """A number for each objective; None where the experiment failed, which it does as a whole."""
+    failed = [text.lower() == "failed" for text in given]
+    if not any(failed):
+        return tuple(value_of(text, name) for text, name in zip(given, columns, strict=True))
+    known = [name for text, name, gone in zip(given, columns, failed, strict=True) if text and not gone]
+    if known:
+        raise InvalidInputError(
+            f"{columns[failed.index(True)]} is failed and {known[0]} has a value; a trial fails as a whole: write "
+            "failed for every objective, or the missing number"
+        )
+    return None
+
+
+def needed(space: SearchSpace) -> list[str]:
+    """Parameters that every row has: they vary, and are there under any condition."""
+    return [name for name, d in space.distributions.items() if not d.single() and name not in space.conditions]
+
+
+def _params(cells: Mapping[str, str], space: SearchSpace, *, complete: bool) -> dict[str, Any]:
+    """The point of a row; if `complete`, no parameter that is active there may be left out, and no other be given."""
+    params = {}
+    for name, distribution in space.distributions.items():
+        if cells.get(name):
+            value = params[name] = parsed(name, cells[name], distribution)
+            if not SearchSpace.of({name: distribution}).contains({name: value}):
+                raise InvalidInputError(f"{name} is {value!r}, outside the space: expected {expected(distribution)}")
+        elif distribution.single() and complete and name not in space.conditions:
+            params[name] = space.constants[name]
+    active = active_names(space, params) if complete else list(params)
+    for name, distribution in space.distributions.items():
+        if name in active and name not in params:
+            if not distribution.single():
+                raise InvalidInputError(f"{name} is empty, expected {expected(distribution)}")
+            params[name] = space.constants[name]
+        elif name in params and name not in active:
+            where = space.conditions[name].text
+            raise InvalidInputError(f"{name} is {params[name]!r}, and is there only where {where}; empty the cell")
+    return params
+
+
+def started_number(text: str, trials: Trials) -> int:
+    """The number of a trial that is under way or has ended."""
+    try:
+        number = whole(text)
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3") from None
+    if number not in trials:
+        waiting = [n for n, trial in trials.items() if trial.state == TrialState.RUNNING]
+        hint = f"waiting for a value: {listed(waiting)}" if waiting else "none waits for a value"
+        raise InvalidInputError(f"there is no trial {number}; {hint}")
+    trial = trials[number]
+    if trial.state == TrialState.WAITING:
+        raise InvalidInputError(f"trial {number} is in the queue and nobody's yet; take it with uhebo suggest")
+    return number
+
+
+def running_number(text: str, trials: Trials) -> int:
+    """The number of a trial that waits for its value."""
+    number = started_number(text, trials)
+    trial = trials[number]
+    if trial.state != TrialState.RUNNING:
+        value = f" with value {', '.join(map(repr, trial.values))}" if trial.state == TrialState.COMPLETE else ""
+        raise InvalidInputError(
+            f"trial {number} is {shown_state(trial)} already{value}; uhebo amend corrects it, and --again tells a "
+            "further measurement"
+        )
+    return number
+
+
+def value_of(text: str, name: str = "value") -> float:
+    """A number; infinite ones are allowed (they count as the worst or best seen), NaN is not."""
+    try:
+        value = number_in(text)
+    except ValueError as error:
+        what = "empty" if not text.strip() else repr(text)
+        raise InvalidInputError(
+            f"{name} is {what}, expected a number{pointed(text)}; for a trial that failed, say so"
+        ) from error
+    if math.isnan(value):
+        raise InvalidInputError(f"{name} is {text!r}, which is not a number; for a trial that failed, say so")
+    return value
+
+
+def _check_same_point(number: int, params: Mapping[str, Any], trial: FrozenTrial) -> None:
+    """Where parameters come with a number, they must be those that were suggested, rounding apart."""
+    for name, value in params.items():
+        suggested, distribution = trial.params.get(name, value), trial.distributions.get(name)
+        same = suggested == value
+        if not same and isinstance(distribution, FloatDistribution) and not distribution.single():
+            there, here = SearchSpace.of({name: distribution}).encode_many([{name: suggested}, {name: value}])
+            same = abs(there[0] - here[0]) <= NEAR
+        if not same:
+            raise InvalidInputError(
+                f"{name} is {value!r}, but trial {number} was suggested with {suggested!r}; correct it, or leave "
+                "number empty if the experiment was made at this point"
+            )

@@ -1,0 +1,161 @@
+"""Results told as people do: half-filled sheets, twice, with commas and notes, from any spreadsheet, all or nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from tests.shell import Shell
+
+SPACE = ("--param", "x=float:0:1", "--param", "gas=cat:argon,=cmd|evil,@SUM(A1),-1", "--seed", "1")
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Shell:
+    shell("create", "lab.db", *SPACE)
+    shell("suggest", "lab.db", "-n", "4")
+    return shell
+
+
+def values(lab: Shell) -> list[object]:
+    return [row["value"] for row in lab.json("history", "lab.db")]
+
+
+def test_a_sheet_is_filled_in_bit_by_bit(lab: Shell) -> None:
+    half = lab.write("batch.csv", 'number,value,operator,lot\n0,"23,9",Ann,A-7\n1,,,\n2,failed,Bob,\n3,,,\n')
+    told = lab.json("tell", "lab.db", "--csv", half)
+    assert (told["told"], told["waiting"], told["told_before"]) == (2, 2, 0)
+    assert "still waiting for a value: trial 1, 3" in lab.err
+    assert "kept as notes: operator, lot" in lab.err
+    assert values(lab) == [23.9, None, None, None]
+    more = lab.write("batch.csv", 'number,value,operator,lot\n0,"23,9",Ann,A-7\n1,25,,\n2,failed,Bob,\n3,,,\n')
+    told = lab.json("tell", "lab.db", "--csv", more)
+    assert (told["told"], told["waiting"], told["told_before"]) == (1, 1, 2)
+    assert "told before, with the same outcome: trial 0, 2" in lab.err
+    assert "everything in it was told before (trial 0, 1, 2); --again" in lab.refuses("tell", "lab.db", "--csv", more)
+    rows = list(csv.DictReader(io.StringIO(lab("history", "lab.db", "--csv"))))
+    assert [(row["operator"], row["lot"]) for row in rows] == [("Ann", "A-7"), ("", ""), ("Bob", ""), ("", "")]
+    other = lab.write("other.csv", "number,value\n0,24\n3,1\n")
+    assert "trial 0 is finished already with value 23.9; uhebo amend" in lab.refuses("tell", "lab.db", "--csv", other)
+    # A value that was corrected since is not told again by the sheet it came from.
+    lab("amend", "lab.db", "0", "2.39")
+    told = lab.json("tell", "lab.db", "--csv", lab.write("batch.csv", "number,value\n0,23.9\n3,7\n"))
+    assert (told["told"], told["told_before"]) == (1, 1)
+    assert values(lab) == [2.39, 25.0, None, 7.0]
+
+
+def test_a_further_measurement(lab: Shell) -> None:
+    lab("tell", "lab.db", "0", "29,1", "--note", "new bottle")
+    assert "--again tells a further measurement" in lab.refuses("tell", "lab.db", "0", "29.3")
+    lab("tell", "lab.db", "0", "29.3", "--again")
+    told = lab.json("tell", "lab.db", "--csv", lab.write("more.csv", "number,value\n0,29.2\n1,8\n"), "--again")
+    assert (told["told"], told["added"], told["finished"]) == (1, 1, 4)
+    rows = lab.json("history", "lab.db")
+    assert [row["value"] for row in rows] == [29.1, 8.0, None, None, 29.3, 29.2]
+    assert rows[0]["params"] == rows[4]["params"] == rows[5]["params"]
+
+
+def test_the_same_sheet_twice_is_noticed(lab: Shell) -> None:
+    own = lab.write("own.csv", "x,gas,value\n0.25,argon,1\n0.5,argon,2\n")
+    lab("tell", "lab.db", "--csv", own)
+    assert "2 of 2 experiments are in this study already" in lab.refuses("tell", "lab.db", "--csv", own)
+    assert "was the sheet told before?" in lab.err
+    lab("tell", "lab.db", "--csv", own, "--again")
+    assert len(values(lab)) == 8
+
+
+def test_everything_that_is_wrong_is_said_at_once_and_nothing_is_stored(lab: Shell) -> None:
+    text = "number,value,operator\n0,1,Ann\n1,high,Ann\n2,2,Ann,5\n9,2,Ann\n"
+    assert lab("tell", "lab.db", "--csv", lab.write("bad.csv", text), code=1) == ""
+    lines = lab.err.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "bad.csv, line 3",
+        "bad.csv, line 4",
+        "bad.csv, line 5",
+        "error",
+    ]
+    assert "3 rows of bad.csv are wrong" in lines[-1]
+    assert values(lab) == [None] * 4
+
+
+def test_a_dry_run_stores_nothing(lab: Shell) -> None:
+    lab("tell", "lab.db", "3", "1")
+    sheet = lab.write("own.csv", "number,x,gas,value,lot\n0,,,5,A\n,0.25,argon,failed,\n3,,,1,\n1,,,,\n")
+    shown = lab.json("tell", "lab.db", "--csv", sheet, "--dry-run")
+    assert shown == {
+        "dry_run": True,
+        "rows": [
+            {"what": "answer", "trial": 0, "value": 5.0, "lot": "A"},
+            {"what": "own", "trial": None, "value": "failed", "x": 0.25, "gas": "argon"},
+        ],
+        "waiting": [1],
+        "told_before": [3],
+    }
+    assert "2 would be stored; nothing was" in lab.err
+    assert "answer" in lab("tell", "lab.db", "0", "5", "--dry-run")
+    assert values(lab) == [None, None, None, 1.0]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "number;value;Bedienerin\r\n0;23,9;Jürgen\r\n".encode("cp1252"),
+        "number\tvalue\tBedienerin\r\n0\t23.9\tJürgen\r\n".encode("utf-16"),
+        "number\tvalue\tBedienerin\r\n0\t23.9\tJürgen\r\n".encode("utf-16-le"),
+        "sep=;\r\nnumber;value;Bedienerin\r\n0;23,9;Jürgen\r\n".encode("utf-8-sig"),
+        'number,value,Bedienerin\n0,"23,9",Jürgen\n'.encode(),
+    ],
+    ids=["windows", "utf-16", "utf-16 without a mark", "sep=", "quoted comma"],
+)
+def test_what_spreadsheets_save(lab: Shell, raw: bytes) -> None:
+    (lab.folder / "sheet.csv").write_bytes(raw)
+    lab("tell", "lab.db", "--csv", "sheet.csv")
+    assert ("read as Windows-1252" in lab.err) == (b"J\xfcrgen\r" in raw)
+    assert lab.json("history", "lab.db")[0]["value"] == 23.9
+    assert "Jürgen" in lab("history", "lab.db", "--csv")
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_spreadsheets_themselves(lab: Shell, ending: str) -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl" if ending == "xlsx" else "odf")
+    frame = pd.DataFrame(
+        {"number": [0, 1, 2], "value": [23.9, None, "failed"], "day": pd.to_datetime(["2026-11-16"] * 3)}
+    )
+    frame.to_excel(str(lab.folder / f"sheet.{ending}"), index=False)
+    told = lab.json("tell", "lab.db", "--csv", f"sheet.{ending}")
+    assert (told["told"], told["waiting"]) == (2, 1)
+    assert values(lab) == [23.9, None, None, None]
+    assert "2026-11-16" in lab("history", "lab.db", "--csv")
+    lab.write(f"odd.{ending}", "no spreadsheet")
+    assert f"odd.{ending} is not a spreadsheet, or damaged" in lab.refuses("tell", "lab.db", "--csv", f"odd.{ending}")
+
+
+def test_no_cell_starts_a_formula_and_all_come_back(shell: Shell) -> None:
+    """FIELD D5: a spreadsheet would compute it, or fetch it."""
+    shell(
+        "create",
+        "lab.db",
+        "--param",
+        "@x=float:-1:1",
+        "--param",
+        "gas=cat:=HYPERLINK(1),@SUM(A1),+1+1,-1,a",
+        "--seed",
+        "2",
+    )
+    batch = list(csv.reader(io.StringIO(shell("suggest", "lab.db", "-n", "20", "--csv"))))
+    cells = {cell for row in batch for cell in row}
+    assert {"'@x", "'=HYPERLINK(1)", "'@SUM(A1)", "'+1+1", "-1"} <= cells
+    dangerous = [
+        cell for cell in cells if cell.startswith(("=", "+", "@")) or (cell.startswith("-") and cell[1:2].isalpha())
+    ]
+    assert not dangerous
+    filled = "\n".join(",".join([*row[:-1], "value" if not n else str(n)]) for n, row in enumerate(batch))
+    assert shell.json("tell", "lab.db", "--csv", shell.write("batch.csv", filled + "\n"))["told"] == 20
+    table = shell("history", "lab.db", "--csv")
+    assert "\n=" not in table
+    assert ",=" not in table
+    shell("create", "new.db", "--param", "@x=float:-1:1", "--param", "gas=cat:=HYPERLINK(1),@SUM(A1),+1+1,-1,a")
+    assert shell.json("tell", "new.db", "--csv", shell.write("all.csv", table))["added"] == 20
