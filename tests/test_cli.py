@@ -416,7 +416,7 @@ def test_row_35_a_value_that_can_not_be_stored_is_on_stderr(lab: Shell, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device", "lab.db")
 
     monkeypatch.setattr(optuna.study.Study, "tell", full)
-    lab("optimize", "objective_lost:f", "--storage", "lab.db", "--trials", "1", code=1)
+    lab("optimize", "objective_lost:f", "--storage", "lab.db", "--more", "1", code=1)
     kept, error = [line for line in lab.err.splitlines() if line][-2:]  # the bar of older rich leaves an empty one
     assert kept.startswith("not stored: trial 3, value 0.125, parameters {'x':")
     assert error.startswith("error: lab.db: the disk is full")
@@ -582,7 +582,7 @@ def test_wrong_param_options(shell: Shell, text: str) -> None:
     [
         ("", "no [parameters]"),
         ("[parameters]", "no [parameters]"),
-        ("x = [0, 1]", "unknown key 'x'"),
+        ("x = [0.0, 1.0]", "unknown key 'x'"),
         ("[parameters]\nx = 3", "parameter 'x' is 3"),
         ("[parameters]\nx = [1, 2, 3]", "categorical"),
         ("[parameters]\nx = {low = 1, high = 2}", "type is None"),
@@ -592,10 +592,10 @@ def test_wrong_param_options(shell: Shell, text: str) -> None:
         ("[parameters]\nx = {type = 'int', low = 1.5, high = 2}", "parameter 'x': low is 1.5; expected an integer"),
         ("[parameters]\nx = {type = 'categorical', choices = [[1], [2]]}", "'x'"),
         ("[parameters]\nnumber = [1, 2]", "cannot be named 'number'"),
-        ("seed = 'one'\n[parameters]\nx = [0, 1]", "seed is 'one', expected a value of type int"),
-        ("seed = true\n[parameters]\nx = [0, 1]", "seed is True"),
-        ("direction = 'up'\n[parameters]\nx = [0, 1]", "direction is 'up'"),
-        ("method = 'magic'\n[parameters]\nx = [0, 1]", "unknown method 'magic'"),
+        ("seed = 'one'\n[parameters]\nx = [0.0, 1.0]", "seed is 'one', expected a value of type int"),
+        ("seed = true\n[parameters]\nx = [0.0, 1.0]", "seed is True"),
+        ("direction = 'up'\n[parameters]\nx = [0.0, 1.0]", "direction is 'up'"),
+        ("method = 'magic'\n[parameters]\nx = [0.0, 1.0]", "unknown method 'magic'"),
         ("[parameters\n", "not valid"),
     ],
 )
@@ -613,7 +613,7 @@ def test_options_win_over_the_space_file(shell: Shell) -> None:
     made = shell.json("create", "lab.db", "--space", "space.toml", "--param", "z=cat:a,b", "--seed", "2")
     assert made["settings"] == {"method": "map", "seed": 2, "deterministic": True}
     assert {name: d["type"] for name, d in made["parameters"].items()} == {"x": "int", "y": "float", "z": "categorical"}
-    assert "given twice" in shell.refuses("create", "b.db", "--space", "space.toml", "--param", "x=0:1")
+    assert "given twice" in shell.refuses("create", "b.db", "--space", "space.toml", "--param", "x=float:0:1")
     assert "needs parameters" in shell.refuses("create", "b.db")
 
 
@@ -664,7 +664,7 @@ def test_the_end_of_a_finite_space(script: Shell) -> None:
     script("tell", "e.db", "0", "1.5")
     script("suggest", "e.db")
     assert "all 2 points of the space have been tried" in script.refuses("suggest", "e.db")
-    script.write("few.toml", "deterministic = true\n[parameters]\nx = [0, 1]\nn = [0, 1]\ngas = ['a']\n")
+    script.write("few.toml", "deterministic = true\n[parameters]\nx = [1, 2]\nn = [1, 2]\ngas = ['a']\n")
     done = script.json("optimize", "objective:good", "--space", "few.toml", "--trials", "9", "--storage", "f.db")
     assert done["trials"]["finished"] == 4
     assert "all 4 points of the space have been tried" in script.err
@@ -681,11 +681,11 @@ def test_optimising_a_function(script: Shell) -> None:
     assert done["trials"] == {"finished": 12}
     assert done["best"]["value"] < 2.5
     assert script.json("status", "a.db")["settings"]["n_trials"] == 12
-    again = script.json("optimize", "objective:good", "--trials", "2", "--storage", "a.db")
+    again = script.json("optimize", "objective:good", "--more", "2", "--storage", "a.db")
     assert again["trials"] == {"finished": 14}
     assert "going on with study 'a'" in script.err
     assert "another seed" in script.refuses("optimize", "objective:good", "--seed", "3", "--storage", "a.db")
-    other = script.refuses("optimize", "objective:good", "--param", "x=0:1", "--storage", "a.db")
+    other = script.refuses("optimize", "objective:good", "--param", "x=float:0:1", "--storage", "a.db")
     assert "another space" in other
 
 
@@ -718,7 +718,7 @@ def test_a_study_made_in_python_takes_the_settings_that_are_given(script: Shell)
     assert "no search space" in script.refuses(*command)
     space = {"x": Float(0, 1), "n": Int(1, 9), "gas": Categorical(["argon", "nitrogen"])}
     made.tell(made.ask(space), 1.0)
-    assert "another space" in script.refuses(*command, "--param", "x=0:1")
+    assert "another space" in script.refuses(*command, "--param", "x=float:0:1")
     assert "unknown method" in script.refuses(*command, "--method", "nonsense")
     assert script.json("status", "mine.db")["settings"] == {"seed": 0}
     script(*command, "--seed", "5", "--method", "random")
@@ -819,7 +819,7 @@ def test_optimising_a_program(shell: Shell) -> None:
     ],
 )
 def test_programs_that_fail(shell: Shell, monkeypatch: pytest.MonkeyPatch, body: str, limit: float, says: str) -> None:
-    monkeypatch.setattr("uhebo.cli.optimise.HOPELESS", 2)
+    monkeypatch.setattr("uhebo.cli.trial_loop.HOPELESS", 2)
     program = _executable(shell, "bad.sh", body)
     shell("optimize", *SPACE, "--timeout", str(limit), "--", program, code=1)
     assert says in shell.err.splitlines()[-1]

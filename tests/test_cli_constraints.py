@@ -132,7 +132,7 @@ def test_optimize_takes_constraints_from_a_function(shell: Shell, monkeypatch: p
     assert 2.0 <= done["best"]["value"] < 2.6
     assert done["best"]["feasible"]
     said = shell.refuses  # five failures end the run
-    shell("optimize", "limited_area:forgetful", *SPACE, *limit, "--trials", "1", "--storage", "b.db")
+    shell("optimize", "limited_area:forgetful", *SPACE, *limit, "--trials", "1", "--storage", "b.db", code=1)
     assert "product is missing" in shell.err
     assert "its value was" in shell.err
     assert "other constraints" in said("optimize", "limited_area:area", "--storage", "a.db", "--constraint", "z <= 1")

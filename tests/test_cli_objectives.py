@@ -180,12 +180,12 @@ def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypat
     done = shell.json("optimize", "trade:both", *SPACE, *GOALS, "--trials", "6", "--storage", "a.db")
     assert done["trials"] == {"finished": 6}
     assert "on the front" in shell.err
-    shell("optimize", "trade:pair", "--storage", "a.db", "--trials", "1", *GOALS)
+    shell("optimize", "trade:pair", "--storage", "a.db", "--more", "1", *GOALS)
     for row in shell.json("history", "a.db"):
         x, y = row["params"].values()
         assert row["values"] == {"yield": pytest.approx(x * (2 - x) + y / 9), "cost": pytest.approx(x + y)}
     for function, said in (("half", '"yield": number, "cost": number'), ("broken", "yield is NaN")):
-        shell("optimize", f"trade:{function}", "--storage", "a.db", "--trials", "1")
+        shell("optimize", f"trade:{function}", "--storage", "a.db", "--more", "1")
         assert said in shell.err
         assert shell.json("history", "a.db")[-1]["values"] == {"yield": None, "cost": None}
     for given, said in (

@@ -25,7 +25,7 @@ from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
 from uhebo.result import Result
-from uhebo.space import SearchSpace, storable
+from uhebo.space import SearchSpace, storable, warn_of_shorthands
 
 SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
 """A function of the user's with one value for each objective."""
@@ -84,6 +84,7 @@ def search(
 ) -> Result:
     """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
     searched = SearchSpace.of(space)
+    warn_of_shorthands(space)
     storable(searched.distributions, how.storage)
     check_objective(fn, searched.distributions, optional=searched.conditions)
     if constraints is not None:

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
@@ -18,6 +19,7 @@ from typing import IO, Any
 from optuna.exceptions import TrialPruned
 
 from uhebo.checks import number as checked_number
+from uhebo.cli.output import say
 from uhebo.cli.reading import Reading
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
 from uhebo.objective import InTwoParts, TrialGetter, call, plain
@@ -143,6 +145,18 @@ def _program(command: list[str], timeout: float | None) -> InTwoParts:
             return _tail(out)
 
     return InTwoParts(run, Reading().printed)
+
+
+def check_placeholders(target: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse {dept} where there is a parameter depth; say of any other that it is passed as it is."""
+    if is_function(target):
+        return
+    found = [name for part in target[1:] for name in re.findall(r"\{([^\W\d]\w*)\}", part)]
+    for name in dict.fromkeys(each for each in found if each not in names):
+        listed = ", ".join(f"{{{each}}}" for each in names)
+        if get_close_matches(name.lower(), [each.lower() for each in names], n=1, cutoff=0.7):
+            raise InvalidInputError(f"there is no parameter for {{{name}}} in the program's arguments; write {listed}")
+        say(f"note: {{{name}}} is no parameter and is passed as it is; parameters are {listed}")
 
 
 def environment_names(names: Sequence[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from optuna.storages import BaseStorage
 from optuna.study import Study
+from optuna.trial import TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -18,13 +19,16 @@ from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
-from uhebo.cli.objective import objective_of, raising
+from uhebo.cli.objective import check_placeholders, objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
-from uhebo.cli.settings import asked_for, continued, named_objectives, new_study, with_sampler
+from uhebo.cli.settings import asked_for, continued, kept_in, named_objectives, new_study, with_sampler
+from uhebo.cli.space_file import Kept
 from uhebo.cli.trial_loop import Advance, TrialLoop, on_executor
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrected import corrected
+from uhebo.optuna_.corrections import trials_of
+from uhebo.optuna_.endings import FAILURE, abandoned
 from uhebo.optuna_.fronts import front_trials
 from uhebo.storage.places import Place, load, opened, place_of
 
@@ -45,8 +49,10 @@ def optimize(
     space: options.SpaceFile = None,
     param: options.Params = None,
     n_trials: Annotated[
-        int | None, typer.Option("--trials", help="Trials to add. Default: n_trials of the space file, else 60.")
+        int | None,
+        typer.Option("--trials", help="Trials in all. Default: n_trials of the space file or of the study, else 60."),
     ] = None,
+    more: Annotated[int | None, typer.Option("--more", metavar="N", help="Trials to add to those there are.")] = None,
     storage: options.Storage = "study.db",
     study: options.StudyName = None,
     direction: options.DirectionOption = None,
@@ -71,6 +77,8 @@ def optimize(
 ) -> None:
     """Optimise a Python function or a program. Run it again to go on where it ended.
 
+    --trials is the budget of the study: run again, it does what is left. --more adds to it.
+
     A function gets the parameters as keyword arguments and returns the value. A program gets them as UHEBO_PARAM_NAME
     in its environment and in place of {name} in its arguments; the last number it prints is the value.
     With constraints a function returns {"value": …, "purity": …}, and a program prints purity=96.1 before the value.
@@ -84,7 +92,10 @@ def optimize(
     """
     wanted = asked_for(locals(), n_trials=TRIALS)
     source = "n_trials in the space file" if n_trials is None else "--trials"
-    planned = integer(source, wanted.settings["n_trials"], 1)
+    budget = integer(source, wanted.settings["n_trials"], 1)
+    optional_integer("--more", more, 1)
+    if more is not None and n_trials is not None:
+        raise InvalidInputError("--trials (in all) and --more (to add) were both given; choose one")
     place = place_of(storage)
     evaluations = None
     if executor is not None:
@@ -95,7 +106,9 @@ def optimize(
         evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
         loaded = continued(store, place, study, wanted) or new_study(store, place, study, wanted)
-        kept = with_sampler(loaded, n_trials=len(loaded.get_trials(deepcopy=False)) + planned)
+        begun, planned = _left(loaded, kept_in(loaded), budget if n_trials else None, more)
+        kept = with_sampler(loaded, n_trials=begun + planned)
+        check_placeholders(target, list(kept.space))
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
@@ -103,8 +116,25 @@ def optimize(
                 loop.run() if evaluations is None else loop.run_at_once(evaluations)
         except KeyboardInterrupt as error:
             code = EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
-        _show(loaded, place, code, as_json)
+        states = _show(loaded, place, code, as_json)
+        if not code and "finished" not in states:
+            raise InvalidInputError(f"no trial has a value ({states.get('failed', 0)} failed): {_first_reason(loaded)}")
     raise typer.Exit(code)
+
+
+def _left(study: Study, kept: Kept, asked: int | None, more: int | None) -> tuple[int, int]:
+    """Trials that were begun, and those to do: up to the budget, or `more`. What was given up is begun again."""
+    trials = trials_of(study)
+    begun = sum(trial.state != TrialState.WAITING for trial in trials) - len(abandoned(trials))
+    budget = asked or kept.settings.get("n_trials", TRIALS)
+    if more is None and begun >= budget:
+        say(f"{begun} of {budget} trials are done already; --more N adds some")
+    return begun, max(budget - begun, 0) if more is None else more
+
+
+def _first_reason(study: Study) -> str:
+    reasons = (trial.user_attrs.get(FAILURE) for trial in trials_of(study))
+    return next((str(reason) for reason in reasons if reason), "no reason is known")
 
 
 @contextmanager
@@ -125,7 +155,8 @@ def _progress(trials: int) -> Iterator[Advance]:
         yield advance
 
 
-def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
+def _show(study: Study, place: Place, code: int, as_json: bool) -> dict[str, int]:
+    """The best so far, and how many trials there are in each state."""
     study = corrected(study)
     states, best = counted(study.get_trials(deepcopy=False)), best_of(study)
     where = {"study": study.study_name, "storage": place.shown, "interrupted": bool(code)}
@@ -141,6 +172,7 @@ def _show(study: Study, place: Place, code: int, as_json: bool) -> None:
     say(f"{ended}: {states.get('finished', 0)} finished{failed}, in {place.shown}")
     if best is None and "finished" in states and not front_trials(study):
         say(why_none(study))
+    return states
 
 
 def worker(
@@ -188,7 +220,7 @@ def worker(
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective = objective_of(target, None)
-    done = run(place, lambda store: _job(store, place, study, trials), objective, chosen)
+    done = run(place, lambda store: _job(store, place, study, trials, target), objective, chosen)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
@@ -197,12 +229,13 @@ def worker(
     raise typer.Exit(0 if done.signal is None else 128 + done.signal)
 
 
-def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None) -> "Job":
+def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | None, target: Sequence[str]) -> "Job":
     """The study with its space, its sampler and its budget."""
     from uhebo.workers import Job
 
     study = load(storage, place, name)
     kept = with_sampler(study, n_trials=trials)
+    check_placeholders(target, list(kept.space))
     budget = kept.settings.get("n_trials") if trials is None else trials
     if budget is None:
         raise InvalidInputError(f"study {study.study_name!r} was made without a number of trials; give --trials")

@@ -65,7 +65,8 @@ ObjectiveOption = Annotated[
     ),
 ]
 DirectionOption = Annotated[
-    str | None, typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize.")
+    list[str] | None,
+    typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize."),
 ]
 Method = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="`uhebo methods` lists them. Default: auto.")

@@ -54,6 +54,12 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     """What a command's options ask for, by name; a setting wins over the space file's, and that over the default."""
     wanted = declared(options["space"], options["param"], options.get("constraint"), options.get("objective"))
     given = {key: options[key] for key in SETTINGS if options.get(key) is not None}
+    if len(given.get("direction", ())) > 1:
+        raise InvalidInputError(
+            f"--direction is given {len(given['direction'])} times; give it once, or --objective NAME:DIRECTION for "
+            "each objective"
+        )
+    given |= {"direction": given["direction"][0]} if given.get("direction") else {}
     settings = {**defaults, **wanted.settings, **given}
     if given.get("subject_to"):
         settings["subject_to"] = [*wanted.settings.get("subject_to", ()), *given["subject_to"]]

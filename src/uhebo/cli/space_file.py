@@ -21,13 +21,15 @@ from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from uhebo.cli.bounds import Bounds, parse_all
 from uhebo.cli.objectives import Objectives, with_options
+from uhebo.cli.records import texts
 from uhebo.cli.tables import read_text
 from uhebo.errors import InvalidInputError
 from uhebo.space import Categorical, Float, Int, SearchSpace, When, as_distributions
+from uhebo.storage.explain import listed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,6 +57,9 @@ KINDS: dict[str, Callable[..., BaseDistribution]] = {
 }
 RESERVED = ("number", "value", "state", "failure", "feasible")
 """Columns of our own tables; a parameter of that name could not be told apart from them."""
+
+
+SPACE_COLUMNS = ("parameter", "kind", "values", "scale", "how many")
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,7 @@ def _distribution(name: str, given: Any) -> BaseDistribution:
     elif isinstance(given, list):
         numbers = [isinstance(item, (int, float)) and not isinstance(item, bool) for item in given]
         if len(given) == 2 and all(numbers):
+            _refuse_two_values(name, *given)
             given = tuple(given)
         elif any(numbers):
             raise InvalidInputError(
@@ -189,6 +195,15 @@ def _distribution(name: str, given: Any) -> BaseDistribution:
         if choice is not None and not isinstance(choice, (bool, int, float, str)):
             raise InvalidInputError(f"parameter {name!r}: the choice {choice!r} is not a text, a number, true or false")
     return made
+
+
+def _refuse_two_values(name: str, low: float, high: float) -> None:
+    """0 to 1 as whole numbers is two values; nearly everybody who writes it means what lies between."""
+    if isinstance(low, int) and isinstance(high, int) and (low, high) == (0, 1):
+        raise InvalidInputError(
+            f"parameter {name!r} from 0 to 1 could be any number between, or these two alone; write {name}=float:0:1 "
+            f'or {name}=int:0:1 (in a file [0.0, 1.0], or {{type = "int", low = 0, high = 1}})'
+        )
 
 
 def _from_table(table: dict[str, Any]) -> BaseDistribution:
@@ -244,3 +259,21 @@ def _choice(text: str) -> Any:
     except (ValueError, RecursionError):
         return text.strip()
     return text.strip() if isinstance(value, (list, dict)) else value
+
+
+def space_rows(kept: Kept) -> list[tuple[str, str, str, str, str]]:
+    """What was understood of each parameter, under `SPACE_COLUMNS`."""
+    rows = []
+    for name, made in kept.space.items():
+        where = f", where {kept.when[name]}" if name in kept.when else ""
+        count = SearchSpace.of({name: made}).size if not made.single() else 1
+        shown = f"{count:.0f}" if count < float("inf") else "any"
+        if isinstance(made, CategoricalDistribution):
+            rows.append((name, "choice", listed(texts(made)) + where, "-", shown))
+            continue
+        assert isinstance(made, (FloatDistribution, IntDistribution))  # a space has no other kinds
+        kind = "whole number" if isinstance(made, IntDistribution) else "number"
+        steps = f" in steps of {made.step}" if made.step not in (None, 1) else ""
+        scale = "logarithmic" if made.log else "linear"
+        rows.append((name, kind, f"{made.low} to {made.high}{steps}{where}", scale, shown))
+    return rows

@@ -7,9 +7,10 @@ import typer
 from uhebo.cli import options
 from uhebo.cli.bounds import names_of
 from uhebo.cli.look import description
-from uhebo.cli.output import only_one, say, write, write_json
+from uhebo.cli.output import only_one, say, write, write_json, write_table
 from uhebo.cli.records import cells, parameter_names
 from uhebo.cli.settings import ask, asked_for, new_study, with_sampler
+from uhebo.cli.space_file import SPACE_COLUMNS, space_rows
 from uhebo.errors import InvalidInputError
 from uhebo.storage.places import opened, place_of, study_at
 
@@ -50,6 +51,8 @@ def create(
         made = new_study(storage, place, study, wanted)
         if as_json:
             write_json(description(made, place))
+        else:
+            write_table(SPACE_COLUMNS, space_rows(wanted))
         count = len(wanted.space)
         goal = ", ".join(f"{way} {name}" for name, way in wanted.objectives.items()) or made.direction.name.lower()
         say(

@@ -88,6 +88,22 @@ def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     return {name: _as_distribution(name, given) for name, given in space.items()}
 
 
+def warn_of_shorthands(space: Mapping[str, Any]) -> None:
+    """Warn of shorthands that can be read in two ways: whole numbers 0 and 1, and a list of two floats."""
+    for name, given in space.items():
+        given = given.parameter if isinstance(given, When) else given
+        if not isinstance(given, (tuple, list)) or len(given) != 2:
+            continue
+        low, high = map(plain, given)
+        if isinstance(given, tuple) and type(low) is type(high) is int and (low, high) == (0, 1):
+            meant = "two whole numbers; (0.0, 1.0) is a range, and Int(0, 1) says what it is"
+        elif isinstance(given, list) and type(low) is type(high) is float:
+            meant = f"a choice of two; ({low!r}, {high!r}) is a range, Categorical([{low!r}, {high!r}]) says what it is"
+        else:
+            continue
+        warnings.warn(f"parameter {name!r} is {given!r}, which is {meant}", UheboWarning, stacklevel=4)
+
+
 def storable(distributions: dict[str, BaseDistribution], storage: object) -> dict[str, BaseDistribution]:
     """The same distributions, if trials in `storage` come back from it as they were; memory keeps any choice.
 
