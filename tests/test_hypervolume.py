@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import require
 from uhebo.acquire.hypervolume import log_ehvi, log_partial_improvement
-from uhebo.numerics.front import boxes, front_above, hypervolume, non_dominated
+from uhebo.numerics.front import added_hypervolume, boxes, front_above, hypervolume, non_dominated
 
 
 def by_inclusion_exclusion(front: np.ndarray, reference: np.ndarray) -> float:
@@ -41,6 +41,25 @@ def test_boxes_are_disjoint_and_fill_what_is_not_dominated(rows: list[tuple[int,
     inside = ((grid[:, None] > lower) & (grid[:, None] < upper)).all(axis=2).sum(axis=1)
     dominated = np.any(np.all(Y[None] >= grid[:, None], axis=2), axis=1)
     assert (inside == ~dominated).all()
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_points_one_by_one_add_up_to_the_hypervolume(m: int) -> None:
+    rng = np.random.default_rng(m)
+    Y, reference = rng.integers(0, 6, (14, m)).astype(float), np.full(m, 0.5)
+    total = sum(added_hypervolume(Y[i], Y[:i], reference) for i in range(len(Y)))
+    ideal, (lower, upper) = Y.max(axis=0), boxes(front_above(Y, reference), reference)
+    free = np.maximum(np.minimum(upper, ideal) - lower, 0.0).prod(axis=1).sum()
+    assert total == pytest.approx(hypervolume(Y, reference))
+    assert total == pytest.approx((ideal - reference).prod() - free)
+
+
+def test_many_rows_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    Y = np.random.default_rng(0).integers(0, 9, (200, 3)).astype(float)
+    Y[0] = [np.inf, -np.inf, 0.0]
+    expected = non_dominated(Y)
+    monkeypatch.setattr("uhebo.numerics.front.BLOCK", 16)
+    np.testing.assert_array_equal(non_dominated(Y), expected)
 
 
 def test_non_dominated_rows() -> None:

@@ -7,12 +7,30 @@ from numpy.typing import NDArray
 
 from uhebo.types import Array
 
+BLOCK = 1024
+"""Rows that are compared with each other at once; all pairs of many would not fit into memory."""
+
 
 def non_dominated(Y: Array) -> NDArray[np.bool_]:
     """Which rows no other row dominates (at least as large everywhere and larger somewhere), (n,)."""
-    at_least = (Y[:, None, :] >= Y[None, :, :]).all(axis=2)
-    larger = (Y[:, None, :] > Y[None, :, :]).any(axis=2)
-    return np.asarray(~(at_least & larger).any(axis=0))
+    if len(Y) <= BLOCK:
+        return ~_dominated(Y, Y)
+    # In lexicographic order, the largest first, no row dominates one before it.
+    order = np.lexsort(Y.T[::-1])[::-1]
+    front = np.empty(0, dtype=np.intp)
+    for start in range(0, len(order), BLOCK):
+        left = order[start : start + BLOCK]
+        for at in range(0, len(front), BLOCK):
+            left = left[~_dominated(Y[left], Y[front[at : at + BLOCK]])]
+        front = np.concatenate([front, left[~_dominated(Y[left], Y[left])]])
+    return np.asarray(np.isin(np.arange(len(Y)), front))
+
+
+def _dominated(Y: Array, by: Array) -> NDArray[np.bool_]:
+    """Which rows of Y some row of `by` dominates."""
+    at_least = (by[:, None, :] >= Y[None, :, :]).all(axis=2)
+    larger = (by[:, None, :] > Y[None, :, :]).any(axis=2)
+    return np.asarray((at_least & larger).any(axis=0))
 
 
 def front_above(Y: Array, reference: Array) -> Array:
@@ -23,6 +41,8 @@ def front_above(Y: Array, reference: Array) -> Array:
 
 def hypervolume(Y: Array, reference: Array) -> float:
     """Volume between the reference and the front of the rows of Y."""
+    if len(reference) == 2:
+        return _area(Y[(reference < Y).all(axis=1)], reference)
     front = front_above(Y, reference)
     if not len(front):
         return 0.0
@@ -30,6 +50,23 @@ def hypervolume(Y: Array, reference: Array) -> float:
     lower, upper = boxes(front, reference)
     free = np.maximum(np.minimum(upper, ideal) - lower, 0.0).prod(axis=1).sum()
     return float(max((ideal - reference).prod() - free, 0.0))
+
+
+def _area(Y: Array, reference: Array) -> float:
+    """Area below the staircase of rows that lie above the reference."""
+    x, y = Y[np.argsort(-Y[:, 0])].T
+    return float(-np.diff(x, append=reference[0]) @ (np.maximum.accumulate(y) - reference[1]))
+
+
+def added_hypervolume(point: Array, front: Array, reference: Array) -> float:
+    """By how much a point enlarges the hypervolume of a front: what is below it, less what the front has of that.
+
+    The front's part is that of its points cut down to this one (While, Bradstreet & Barone 2012, "A fast way of
+    calculating exact hypervolumes"); most of them are then dominated.
+    """
+    if (point <= reference).any():
+        return 0.0
+    return float(max((point - reference).prod() - hypervolume(np.minimum(front, point), reference), 0.0))
 
 
 def boxes(front: Array, reference: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
-from uhebo.numerics.front import hypervolume, non_dominated
+from uhebo.numerics.front import added_hypervolume, non_dominated
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
@@ -61,18 +61,22 @@ def reference_point(study: Study) -> Array | None:
 
 
 def hypervolumes(study: Study) -> Array:
-    """Volume between the reference point and the front after each feasible trial, in the units of the values."""
+    """Volume between the reference point and the front after each feasible trial, in the units of the values.
+
+    Infinite values count as the worst or best finite one, as they do for the models.
+    """
+    told = oriented(study, feasible_trials(study))
+    found = np.zeros(len(told))
     reference = reference_point(study)
-    values = oriented(study, feasible_trials(study))
-    if reference is None:
-        return np.zeros(len(values))
-    found = np.zeros(len(values))
+    finite = np.where(np.isfinite(told), told, np.nan)
+    if reference is None or np.isnan(finite).all(axis=0).any():
+        return found
+    values = np.clip(told, np.nanmin(finite, axis=0), np.nanmax(finite, axis=0))
     front, volume = np.empty((0, values.shape[1])), 0.0
     for index, value in enumerate(values):
         if not (front >= value).all(axis=1).any():  # or it adds nothing
-            front = np.vstack([front, value])
-            front = front[non_dominated(front)]
-            volume = hypervolume(front, signs_of(study) * reference)
+            volume += added_hypervolume(value, front, signs_of(study) * reference)
+            front = np.vstack([front[~(front <= value).all(axis=1)], value])
         found[index] = volume
     return found
 
