@@ -125,6 +125,9 @@ def test_objectives_are_declared_in_one_form(shell: Shell) -> None:
         ((*one, *two, "--constraint", "a >= 3"), "about the objective 'a'"),
         ((*one, *two, "--method", "uhe"), "optimises one objective, and there are 2"),
         ((*one, *two, "--acquisition", "ucb"), "expected gain of hypervolume"),
+        ((*one, *two, "--reference", "a=1"), "the reference point is of a; expected one for each of a, b"),
+        ((*one, *two, "--reference", "a=1", "--reference", "b=nan"), "the reference of b is 'nan'"),
+        ((*one, "--reference", "a=1"), "give --objective"),
         ([w for n in "abcde" for w in ("--objective", f"{n}:minimize")], "there are 5 objectives"),
     ):
         assert said in shell.refuses("create", "lab.db", *SPACE, *arguments)
@@ -177,8 +180,10 @@ def broken(x, y):
 def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell.write("trade.py", FUNCTIONS)
     monkeypatch.syspath_prepend(str(shell.folder))
-    done = shell.json("optimize", "trade:both", *SPACE, *GOALS, "--trials", "6", "--storage", "a.db")
+    reference = ("--reference", "cost=1.5", "--reference", "yield=0.5")
+    done = shell.json("optimize", "trade:both", *SPACE, *GOALS, *reference, "--trials", "6", "--storage", "a.db")
     assert done["trials"] == {"finished": 6}
+    assert done["reference_point"] == {"yield": 0.5, "cost": 1.5}
     assert "on the front" in shell.err
     shell("optimize", "trade:pair", "--storage", "a.db", "--more", "1", *GOALS)
     for row in shell.json("history", "a.db"):
@@ -191,6 +196,10 @@ def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypat
     for given, said in (
         (("--objective", "yield:minimize", "--objective", "cost:minimize"), "other objectives (yield:maximize, cost"),
         (("--objective", "yield:maximize"), "other objectives"),
+        (
+            (*GOALS, "--reference", "yield=9", "--reference", "cost=1"),
+            "another reference_point ([0.5, 1.5]",
+        ),
         (("--direction", "maximize"), "another direction (2 objectives"),
     ):
         assert said in shell.refuses("optimize", "trade:both", "--storage", "a.db", *given)
@@ -229,6 +238,15 @@ def test_what_a_program_prints(text: str, expected: tuple[float, ...] | str) -> 
     else:
         with pytest.raises(EvaluationFailed, match=expected):
             reading.printed(text, None)
+
+
+def test_one_objective_with_a_name_is_read_by_it() -> None:
+    reading = Reading(("loss",), ())
+    assert reading.printed("loss=0.3\ntook 12", None) == 0.3
+    with pytest.raises(EvaluationFailed, match="no loss; let it print loss=NUMBER"):
+        reading.printed("0.3", None)
+    assert [reading.value(given, None) for given in (0.3, {"loss": 0.3}, {"value": 0.3})] == [0.3] * 3
+    assert Reading((), ()).printed("loss=0.3\ntook 12", None) == 12.0
 
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:

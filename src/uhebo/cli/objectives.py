@@ -78,6 +78,20 @@ def check(objectives: Objectives, taken: Sequence[str], settings: Mapping[str, A
         )
 
 
+def reference_of(objectives: Objectives, given: Mapping[str, Any], texts: Sequence[str] | None) -> dict[str, Any]:
+    """The sampler's setting for a reference point by name, of the space file and of options; none if none is given."""
+    found = dict(given)
+    for text in texts or ():
+        name, _, value = text.rpartition("=")
+        found[name.strip()] = value
+    if not found:
+        return {}
+    if set(found) != set(objectives) or len(objectives) < 2:
+        names = ", ".join(objectives) if len(objectives) > 1 else "which are not there: give --objective"
+        raise InvalidInputError(f"the reference point is of {', '.join(found)}; expected one for each of {names}")
+    return {"reference_point": [value_of(str(found[name]), f"the reference of {name}") for name in objectives]}
+
+
 def objectives_in(study: Study, kept: Any) -> Objectives:
     """Objectives of a study with names, `kept` what the shell keeps in it; empty for one without a name."""
     if len(study.directions) > 1:

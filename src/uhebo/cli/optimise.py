@@ -57,6 +57,7 @@ def optimize(
     study: options.StudyName = None,
     direction: options.DirectionOption = None,
     objective: options.ObjectiveOption = None,
+    reference: options.ReferenceOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
     n_startup_trials: options.Startup = None,

@@ -64,6 +64,14 @@ ObjectiveOption = Annotated[
         help="What is measured and wanted: yield:maximize. Repeat for up to four; results then tell each by its name.",
     ),
 ]
+ReferenceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reference",
+        metavar="NAME=NUMBER",
+        help="A value of an objective that is just not worth having; for each of several. Default: from the results.",
+    ),
+]
 DirectionOption = Annotated[
     list[str] | None,
     typer.Option("--direction", metavar="minimize|maximize", help="What is wanted. Default: minimize."),

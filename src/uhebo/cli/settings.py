@@ -68,6 +68,9 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
     if direction not in ("minimize", "maximize"):
         raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
     objectives.check(wanted.objectives, [*wanted.space, *(n for n in RESERVED if n != "value")], settings)
+    settings |= objectives.reference_of(
+        wanted.objectives, settings.pop("reference_point", {}), options.get("reference")
+    )
     return replace(wanted, settings=settings)
 
 

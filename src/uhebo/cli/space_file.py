@@ -47,6 +47,7 @@ SETTINGS: dict[str, type] = {
     "deterministic": bool,
     "when_exhausted": str,
     "subject_to": list,
+    "reference_point": dict,
 }
 """What a space file may say besides the parameters, and as what type."""
 KINDS: dict[str, Callable[..., BaseDistribution]] = {

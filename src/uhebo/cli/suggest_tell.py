@@ -23,6 +23,7 @@ def create(
     param: options.Params = None,
     direction: options.DirectionOption = None,
     objective: options.ObjectiveOption = None,
+    reference: options.ReferenceOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
     n_trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,

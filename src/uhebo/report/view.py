@@ -234,9 +234,10 @@ class StudyView:
 
     def star(self, trial: FrozenTrial) -> str:
         """What a trial is called whose place is marked by a star."""
-        if trial.number in self.infeasible:
-            return "nearest to feasible"
-        return "middle of the front" if self.several else "best"
+        if trial.number in self.infeasible or not self.several:
+            return "nearest to feasible" if trial.number in self.infeasible else "best"
+        nearest = "" if trial is self.leaders[0] else "nearest to the "
+        return f"{nearest}middle of the front"
 
     def best_with(self, name: str) -> FrozenTrial | None:
         """The best trial that has a parameter: of all, or of the branch that has it."""
