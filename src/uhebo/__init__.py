@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from uhebo.api import maximize as maximize
     from uhebo.api import minimize as minimize
     from uhebo.api import optimize as optimize
+    from uhebo.diagnosis import StopWhenSettled as StopWhenSettled
     from uhebo.diagnosis import diagnose as diagnose
+    from uhebo.diagnosis import recommend as recommend
     from uhebo.integrations.regressor import UHERegressor as UHERegressor
     from uhebo.integrations.search_cv import UHESearchCV as UHESearchCV
     from uhebo.methods import METHODS as METHODS
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "uhebo._version": ("__version__",),
     "uhebo.api": ("load", "maximize", "minimize", "optimize"),
-    "uhebo.diagnosis": ("diagnose",),
+    "uhebo.diagnosis": ("StopWhenSettled", "diagnose", "recommend"),
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),

@@ -21,7 +21,7 @@ from uhebo.optuna_.endings import state_name
 from uhebo.optuna_.fronts import objective_names
 
 if TYPE_CHECKING:
-    from uhebo.diagnosis import Diagnosis
+    from uhebo.diagnosis import Diagnosis, Recommended
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,13 @@ class Result:
         value = self._best.value
         assert value is not None  # a best trial is a finished one
         return value
+
+    @property
+    def recommended(self) -> Recommended:
+        """The point to use: the best one tried by the model, which a lucky measurement does not mislead."""
+        from uhebo.diagnosis import recommend
+
+        return recommend(self.study)
 
     @property
     def _best(self) -> FrozenTrial:

@@ -2,6 +2,18 @@
 
 from uhebo.diagnosis.diagnosis import Diagnosis, diagnose, diagnose_each
 from uhebo.diagnosis.opinions import LengthscaleHistory, lengthscale_history
+from uhebo.diagnosis.recommendation import Recommended, recommend
 from uhebo.diagnosis.sections import Section
+from uhebo.diagnosis.stopping import StopWhenSettled
 
-__all__ = ["Diagnosis", "LengthscaleHistory", "Section", "diagnose", "diagnose_each", "lengthscale_history"]
+__all__ = [
+    "Diagnosis",
+    "LengthscaleHistory",
+    "Recommended",
+    "Section",
+    "StopWhenSettled",
+    "diagnose",
+    "diagnose_each",
+    "lengthscale_history",
+    "recommend",
+]

@@ -55,9 +55,7 @@ def look_ahead(belief: Belief, draws: Array | None, epsilon: float | None, rng: 
     limits = tuple(found.limit for found in belief.constraints.values())
     feasible = belief.history.feasible
     best = int(np.argmax(np.where(feasible, data.y, -np.inf))) if feasible.any() else None
-    if epsilon is None:
-        low, high = np.quantile(values, (0.25, 0.75))
-        epsilon = max(EPSILON_SHARE * float(high - low), LEAST_SHARE * float(np.ptp(values)))
+    epsilon = worthwhile(values) if epsilon is None else epsilon
     posteriors = list(objective.posteriors)
     if draws is not None and len(data) <= MOST_POINTS:
         chosen = np.linspace(0, len(draws) - 1, THETAS).round().astype(int)
@@ -72,6 +70,12 @@ def look_ahead(belief: Belief, draws: Array | None, epsilon: float | None, rng: 
         epsilon=epsilon,
         chance=chance,
     )
+
+
+def worthwhile(values: Array) -> float:
+    """The improvement that counts where nobody has said which does."""
+    low, high = np.quantile(values, (0.25, 0.75))
+    return max(EPSILON_SHARE * float(high - low), LEAST_SHARE * float(np.ptp(values)))
 
 
 def chance_of_improvement(

@@ -13,7 +13,7 @@ from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search, Trials
 from uhebo.diagnosis.slips import Slip, outlier, typo
-from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful, odds, percent, stretch
+from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful, least_trials, odds, percent, stretch
 
 NO_SKILL, FAIR_SKILL = 0.3, 0.5
 """Predictive R² below which the surrogate does not predict, and from which on it may be trusted."""
@@ -163,7 +163,7 @@ def _two_regions(evidence: Evidence) -> Finding | None:
 def _no_skill(evidence: Evidence) -> Finding | None:
     calibration, noise = evidence.calibration, evidence.noise
     n, d = len(evidence.belief.numbers), len(evidence.belief.names)
-    least = max(10, 3 * d + 3)
+    least = least_trials(d)
     few = n < least
     if calibration.r2 >= NO_SKILL and not few:
         return None

@@ -60,6 +60,11 @@ def doubtful(kind: Kind, bad: bool, rest: str, reasons: tuple[str, ...], next_ac
     return Finding(kind, verdict, opening + rest, reasons, next_action)
 
 
+def least_trials(dimension: int) -> int:
+    """Finished trials below which a model of so many parameters cannot be judged by them."""
+    return max(10, 3 * dimension + 3)
+
+
 def no_model(trials: Trials, dimension: int) -> Finding | None:
     """A finding where no surrogate can be fitted at all, else None."""
     if trials.usable and not dimension:
