@@ -30,6 +30,7 @@ COMMANDS = [
     "create",
     "suggest",
     "tell",
+    "predict",
     "amend",
     "drop",
     "skip",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from uhebo.acquire.limits import Limit, at_least, log_chance, log_success_chance, success
 from uhebo.belief.failures import classifier
@@ -70,6 +71,12 @@ class OutcomeBelief:
         """Quantiles of the noise-free outcome in the user's units, (levels, m)."""
         means, variances = self._predictions(rows)
         return self.told_quantiles(means, np.sqrt(variances), levels)
+
+    def chance_above(self, rows: Array, level: float) -> Array:
+        """Probability that the noise-free outcome is above `level` (GP's units, where larger is better)."""
+        means, variances = self._predictions(rows)
+        deviations = np.maximum(np.sqrt(variances), np.finfo(np.float64).tiny)
+        return np.asarray(ndtr((means - level) / deviations).mean(axis=0))
 
     def told_quantiles(self, means: Array, deviations: Array, levels: Sequence[float]) -> Array:
         """Quantiles in the user's units of equal mixtures of normals (thetas, m) in the GP's, (levels, m)."""

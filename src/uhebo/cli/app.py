@@ -15,9 +15,10 @@ Exit codes: 0 done, 1 an error (one line on standard error), 2 wrong usage,
 error came from. Guide: docs/shell.md
 """
 COMMANDS = {
-    "create": ("suggest_tell", "Make a study in a file. Its parameters and settings are kept in it."),
-    "suggest": ("suggest_tell", "Suggest what to try next; each suggestion is a trial that waits for its value."),
+    "create": ("create", "Make a study in a file. Its parameters and settings are kept in it."),
+    "suggest": ("suggest", "Suggest what to try next; each suggestion is a trial that waits for its value."),
     "tell": ("telling", "Tell a value for a suggested trial, or a whole CSV of results."),
+    "predict": ("predict", "Show what the model expects at settings of your own."),
     "amend": ("correct", "Correct a trial that has ended: its value, what else was measured, where it was made."),
     "drop": ("correct", "Leave a trial out, as if it had never been tried."),
     "skip": ("correct", "Say that a trial was never run; unlike a failed one, it repels nothing."),

@@ -19,12 +19,13 @@ from uhebo.cli.settings import bounds_of, kept_in, named_objectives
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.points import REPEATS
 from uhebo.space import SearchSpace
 from uhebo.storage.explain import explain, listed
 from uhebo.storage.places import study_at
 
-NOTE, REPEATS = "note", "uhebo:repeats"
-"""User attributes of a trial: what was noted, and the number of the trial that it measures once more."""
+NOTE = "note"
+"""User attribute of a trial: what was noted."""
 
 
 def tell(

@@ -1,0 +1,116 @@
+"""`uhebo predict`: what the model expects at settings of your own."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from uhebo.cli import options
+from uhebo.cli.output import write
+from uhebo.cli.records import expected as expected_values
+from uhebo.cli.records import parsed
+from uhebo.cli.settings import with_sampler
+from uhebo.cli.space_file import Kept
+from uhebo.diagnosis.outlook import Outlook, expect
+from uhebo.errors import InvalidInputError
+from uhebo.space import SearchSpace
+from uhebo.space.moves import active_names
+from uhebo.storage.places import study_at
+
+
+def predict(
+    file: options.StudyFile,
+    given: Annotated[list[str], typer.Argument(metavar="NAME=VALUE…", help="Every parameter.")],
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show what the model expects at settings of your own.
+
+    The value without noise, with the interval that holds it with a probability of 90 % by the model's own account
+    (uhebo diagnose says whether to believe it), and the chance that it is better than the best so far.
+
+    \b
+    Example:
+      $ uhebo predict lab.db lr=0.02 depth=6
+    """
+    with study_at(file, study) as loaded:
+        kept = with_sampler(loaded)
+        params = given_params(given, kept.search_space)
+        found = expect(loaded, params)
+        rows: list[tuple[str, Any]] = []
+        for name, value in found.expected.items():
+            rows.append((name, plus_minus(value.mean, value.deviation)))
+            rows.append(("90 % interval", f"{value.low:.4g} to {value.high:.4g}"))
+        rows += [(f"chance {words}", percent(chance)) for words, chance in _chances(found, kept).items()]
+        write({"params": params, **expected_record(found)}, ("at these settings", "expected"), rows, as_json)
+
+
+def given_params(texts: Sequence[str], space: SearchSpace, *, complete: bool = True) -> dict[str, Any]:
+    """`NAME=VALUE` for each parameter that is active, or for some of them."""
+    params: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or name not in space.distributions:
+            raise InvalidInputError(f"there is no parameter in {text!r}; expected {_wanted(space)}")
+        if name in params:
+            raise InvalidInputError(f"{name} is given twice; drop one")
+        distribution = space.distributions[name]
+        params[name] = parsed(name, value, distribution)
+        if not SearchSpace.of({name: distribution}).contains({name: params[name]}):
+            raise InvalidInputError(
+                f"{name} is {params[name]!r}, outside the space: expected {expected_values(distribution)}"
+            )
+    if not complete:
+        return params
+    params |= {name: value for name, value in space.constants.items() if name not in params}
+    active = active_names(space, params)
+    missing = [name for name in active if name not in params]
+    if missing:
+        raise InvalidInputError(f"{missing[0]} is missing; expected {_wanted(space)}")
+    return {name: value for name, value in params.items() if name in active}
+
+
+def _wanted(space: SearchSpace) -> str:
+    return " ".join(f"{name}=VALUE" for name in space.distributions)
+
+
+def _chances(found: Outlook, kept: Kept) -> dict[str, float]:
+    chances = {} if found.improves is None else {"to improve": found.improves}
+    chances |= {"to be feasible": found.feasible} if kept.constraints else {}
+    return chances | ({"to fail": found.fails} if found.fails > 0.0 else {})
+
+
+def plus_minus(mean: float, deviation: float) -> str:
+    """A mean to as many digits as its deviation allows."""
+    return f"{mean:.4g} ± {deviation:.2g}"
+
+
+def percent(chance: float) -> str:
+    return "less than 0.1 %" if chance < 0.001 else f"{100.0 * chance:.2g} %"
+
+
+def expected_columns(found: Outlook, kept: Kept) -> list[str]:
+    """Columns of a table of suggestions."""
+    names = [f"expected {name}" for name in found.expected]
+    return [*names, *(words.replace("to ", "chance to ", 1) for words in _shown(found, kept))]
+
+
+def expected_cells(found: Outlook, kept: Kept) -> list[str]:
+    values = [plus_minus(value.mean, value.deviation) for value in found.expected.values()]
+    return [*values, *(percent(chance) for chance in _shown(found, kept).values())]
+
+
+def _shown(found: Outlook, kept: Kept) -> dict[str, float]:
+    """Chances that a table has for every point."""
+    return {words: chance for words, chance in _chances(found, kept).items() if words != "to fail"}
+
+
+def expected_record(found: Outlook) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "expected": {name: asdict(value) for name, value in found.expected.items()},
+        "chance_to_improve": found.improves,
+        "chance_feasible": found.feasible,
+        "chance_to_fail": found.fails,
+    }

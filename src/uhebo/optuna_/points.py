@@ -1,0 +1,141 @@
+"""Points of a person's choosing: at random, the best once more, near a trial, with some parameters fixed.
+
+A trial at such a point is data like any other, and no step of the method's own schedule.
+"""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import TrialState, create_trial
+
+from uhebo.acquire.functions import log_ei
+from uhebo.acquire.limits import log_chance
+from uhebo.belief import Belief
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.space import SearchSpace
+from uhebo.space.sampling import uniform
+from uhebo.types import Array, Rng
+
+ORIGIN, REPEATS = "uhebo:origin", "uhebo:repeats"
+"""User attributes of a trial: where its point comes from, in words, and the trial whose point it has once more."""
+NEAR = 0.1
+"""Share of each range on either side of a trial that counts as near it."""
+DRAWN, REFINED = 2048, 256
+"""Points drawn over the whole part of the space, and in each round around the best of them."""
+ROUNDS = (0.1, 0.03, 0.01)
+"""Deviations of these rounds, as shares of the part."""
+LEADERS = 8
+
+
+def point_rng(seed: int, number: int, purpose: str) -> Rng:
+    """Random numbers of one suggestion: same seed and trial number, same point."""
+    return np.random.default_rng([seed, number, zlib.crc32(purpose.encode())])
+
+
+def random_point(space: SearchSpace, rng: Rng) -> dict[str, Any]:
+    """A point drawn uniformly from what the rules allow."""
+    return space.decode(uniform(space, rng, 1)[0])
+
+
+def promising_point(
+    space: SearchSpace,
+    belief: Belief | None,
+    pending: Array,
+    rng: Rng,
+    *,
+    near: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The point of the largest expected improvement in a part of the space; at random there while there is no model.
+
+    Args:
+        space: with the columns of the belief.
+        belief: of one objective.
+        pending: rows under way: each counts as if it had given what is predicted for it.
+        rng: of this suggestion.
+        near: parameters within `NEAR` of which the point must lie; choices are the same.
+        fixed: parameters that are given.
+    """
+    low, high, columns = _part(space, near, fixed or {})
+    rows = _allowed(space, _drawn(space, low, high, rng, DRAWN), columns)
+    if not len(rows):
+        raise InvalidInputError("no point is allowed there: the rules or conditions leave none; loosen what is fixed")
+    if belief is None:
+        return space.decode(rows[0])
+    posterior = belief.posterior
+    if len(pending):
+        posterior = posterior.grow(pending, posterior.predict(pending)[0])
+    kept = np.array([trial.feasible for trial in belief.history.finished])
+    improvement = log_ei(float(belief.objective.smoothed[kept if kept.any() else slice(None)].max()))
+    limits = tuple(found.limit for found in belief.outcomes[1:])
+
+    def worth(rows: Array) -> Array:
+        mean, variance = posterior.predict(rows)
+        deviation = np.sqrt(np.maximum(variance, 1e-18))
+        return np.asarray(improvement(mean, deviation)[0] + (log_chance(limits, rows) if limits else 0.0))
+
+    scores = worth(rows)
+    numeric = space.domain.numeric
+    for deviation in ROUNDS:
+        leaders = rows[np.argsort(-scores, kind="stable")[:LEADERS]]
+        moved = leaders[rng.integers(len(leaders), size=REFINED)]
+        step = deviation * (high - low)[numeric] * rng.standard_normal((REFINED, len(numeric)))
+        moved[:, numeric] = np.clip(moved[:, numeric] + step, low[numeric], high[numeric])
+        moved = _allowed(space, space.snap(moved), columns)
+        rows, scores = np.vstack([leaders, moved]), np.concatenate([worth(leaders), worth(moved)])
+    return space.decode(rows[int(np.argmax(scores))])
+
+
+def _part(
+    space: SearchSpace, near: Mapping[str, Any] | None, fixed: Mapping[str, Any]
+) -> tuple[Array, Array, dict[int, float]]:
+    """Ends of the part in each column, and the columns that are given with their values."""
+    low, high = np.zeros(len(space.names)), np.ones(len(space.names))
+    low[space.domain.categorical], high[space.domain.categorical] = np.nan, np.nan
+    given: dict[int, float] = {}
+    centre = None if near is None else space.encode(near)
+    for column, name in enumerate(space.names):
+        if centre is not None and column in space.domain.categorical:
+            given[column] = float(centre[column])
+        elif centre is not None:
+            low[column], high[column] = max(0.0, centre[column] - NEAR), min(1.0, centre[column] + NEAR)
+        if name in fixed:
+            given[column] = float(SearchSpace.of({name: space.distributions[name]}).encode({name: fixed[name]})[0])
+    for column, value in given.items():
+        low[column] = high[column] = value
+    return low, high, given
+
+
+def _drawn(space: SearchSpace, low: Array, high: Array, rng: Rng, count: int) -> Array:
+    rows = space.domain.uniform(rng, count)
+    known = ~np.isnan(low)
+    rows[:, known] = low[known] + (high - low)[known] * rng.random((count, int(known.sum())))
+    return space.snap(rows)
+
+
+def _allowed(space: SearchSpace, rows: Array, given: Mapping[int, float]) -> Array:
+    """Rows that keep the rules and have what is given."""
+    kept = space.allowed(rows) if space.rules else np.ones(len(rows), dtype=np.bool_)
+    for column, value in given.items():
+        kept &= np.abs(rows[:, column] - value) < 1e-9
+    return rows[kept]
+
+
+def start_trial(
+    study: Study, params: Mapping[str, Any], space: Mapping[str, BaseDistribution], attributes: Mapping[str, Any]
+) -> int:
+    """Begin a trial at this point, which waits for its value as one that was asked for; its number."""
+    template = create_trial(
+        state=TrialState.RUNNING,
+        params=dict(params),
+        distributions={name: space[name] for name in params},
+        user_attrs=dict(attributes),
+        system_attrs={"fixed_params": dict(params)},  # as Optuna marks a point that was enqueued
+    )
+    storage = storage_of(study)
+    return storage.get_trial_number_from_id(storage.create_new_trial(study_id_of(study), template))

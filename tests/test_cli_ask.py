@@ -1,0 +1,112 @@
+"""What to try next, asked for in a person's own way, with what the model expects of it; and `uhebo predict`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import uhebo
+from tests.shell import Shell
+from uhebo.diagnosis.outlook import outlook
+from uhebo.storage.places import study_at
+
+SPACE = ("--param", "x=float:0:1", "--param", "n=1:9", "--param", "gas=cat:argon,helium", "--direction", "maximize")
+
+
+def response(x: float, n: int, gas: str) -> float:
+    return 50 - 80 * (x - 0.3) ** 2 - (n - 6) ** 2 - 5 * (gas == "argon")
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Shell:
+    """Fourteen experiments of one's own."""
+    shell("create", "lab.db", *SPACE, "--seed", "1")
+    rng = np.random.default_rng(0)
+    points = [(float(rng.random()), int(rng.integers(1, 10)), str(rng.choice(["argon", "helium"]))) for _ in range(14)]
+    rows = [f"{x},{n},{gas},{response(x, n, gas)}" for x, n, gas in points]
+    shell("tell", "lab.db", "--csv", shell.write("own.csv", "x,n,gas,value\n" + "\n".join(rows) + "\n"))
+    return shell
+
+
+def test_suggestions_say_where_they_come_from_and_what_is_expected(lab: Shell) -> None:
+    lab("create", "new.db", *SPACE, "--seed", "1")
+    (first,) = lab.json("suggest", "new.db")
+    assert first["origin"] == "start-up"
+    assert "expected" not in first
+    (found,) = lab.json("suggest", "lab.db")
+    assert found["origin"] == "model"
+    expected = found["expected"]["value"]
+    assert abs(expected["mean"] - response(**found["params"])) < 5 * max(expected["deviation"], 2.0)
+    assert expected["low"] < expected["mean"] < expected["high"]
+    assert 0.0 < found["chance_to_improve"] < 1.0
+    shown = lab("suggest", "lab.db", "-n", "2")
+    for words in ("origin", "expected value", "chance to improve", "±", "model"):
+        assert words in shown
+    assert lab("suggest", "lab.db", "--csv").startswith("number,x,n,gas,value\n")
+
+
+def test_the_chance_to_improve_is_that_of_the_posterior(lab: Shell) -> None:
+    """Against draws of the latent function at the point, mean and deviation as the belief has them."""
+    lab("suggest", "lab.db")
+    with study_at("lab.db", None) as study:
+        params = [trial.params for trial in study.trials[-1:]]
+        (found,) = outlook(study, params)
+        objective = uhebo.load("lab.db").belief.objective
+        mean, deviation = objective.moments(uhebo.load("lab.db").belief.space.encode_many(params))
+    draws = mean[0] + deviation[0] * np.random.default_rng(0).standard_normal(20_000)
+    assert found.improves == pytest.approx(np.mean(draws > objective.smoothed.max()), abs=0.02)
+
+
+def test_fixed_near_random_and_once_more(lab: Shell) -> None:
+    fixed = lab.json("suggest", "lab.db", "-n", "3", "--fix", "gas=argon", "--fix", "n=2")
+    assert {(each["params"]["gas"], each["params"]["n"]) for each in fixed} == {("argon", 2)}
+    assert {each["origin"] for each in fixed} == {"gas=argon, n=2"}
+    assert abs(fixed[0]["params"]["x"] - 0.3) < 0.2  # the best there is along the rest
+    assert len({each["params"]["x"] for each in fixed}) == 3
+    base = lab.json("history", "lab.db")[4]["params"]
+    near = lab.json("suggest", "lab.db", "--near", "4")[0]
+    assert abs(near["params"]["x"] - base["x"]) <= 0.1 + 1e-9
+    assert near["params"]["gas"] == base["gas"]
+    best = lab.json("best", "lab.db")
+    twice = lab.json("suggest", "lab.db", "-n", "2", "--repeat-best")
+    assert [each["params"] for each in twice] == [best["params"]] * 2
+    assert twice[0]["origin"] == f"the best once more (trial {best['number']})"
+    spread = lab.json("suggest", "lab.db", "-n", "8", "--random")
+    assert len({each["params"]["x"] for each in spread}) == 8
+    assert {each["origin"] for each in spread} == {"at random"}
+    for each in (*fixed, near, *twice, *spread):
+        lab("tell", "lab.db", str(each["number"]), str(response(**each["params"])))
+    assert lab.json("status", "lab.db")["trials"] == {"finished": 28}
+
+
+def test_the_same_seed_asks_the_same(lab: Shell) -> None:
+    asked = []
+    for name in ("a.db", "b.db"):
+        lab("create", name, *SPACE, "--seed", "4")
+        asked.append([each["params"] for each in lab.json("suggest", name, "-n", "3", "--random")])
+    assert asked[0] == asked[1]
+
+
+def test_what_cannot_be_asked_is_refused(lab: Shell) -> None:
+    for given, said in (
+        (("--fix", "n=20"), "n is 20, outside the space"),
+        (("--fix", "mass=1"), "there is no parameter in 'mass=1'; expected x=VALUE n=VALUE gas=VALUE"),
+        (("--near", "99"), "there is no trial 99"),
+        (("--random", "--repeat-best"), "choose one"),
+    ):
+        assert said in lab.refuses("suggest", "lab.db", *given)
+    lab("create", "new.db", *SPACE)
+    assert "there is no single best trial to repeat" in lab.refuses("suggest", "new.db", "--repeat-best")
+    assert lab.json("suggest", "new.db", "--fix", "n=3")[0]["params"]["n"] == 3
+    assert "there is no model yet" in lab.refuses("predict", "new.db", "x=0.5", "n=3", "gas=argon")
+
+
+def test_predict(lab: Shell) -> None:
+    found = lab.json("predict", "lab.db", "x=0,3", "n=6", "gas=helium")
+    assert abs(found["expected"]["value"]["mean"] - 50.0) < 5.0
+    shown = lab("predict", "lab.db", "x=0.3", "n=6", "gas=helium")
+    for words in ("value", "±", "90 % interval", "chance to improve"):
+        assert words in shown
+    assert "gas is missing" in lab.refuses("predict", "lab.db", "x=0.3", "n=6")
+    assert "x is 3.0, outside the space" in lab.refuses("predict", "lab.db", "x=3", "n=6", "gas=helium")
+    assert "given twice" in lab.refuses("predict", "lab.db", "x=0.3", "x=0.4", "n=6", "gas=helium")
