@@ -5,12 +5,10 @@ from typing import Any
 
 from optuna.study import Study
 
-from uhebo.cli.bounds import measured_in, why_none
+from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
 from uhebo.cli.output import write_json, write_table, write_text
 from uhebo.cli.records import cells, parameter_names, record, values_in
-from uhebo.diagnosis.tradeoffs import in_words
-from uhebo.errors import InvalidInputError
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
 
 
@@ -21,7 +19,7 @@ def front_record(study: Study, objectives: Objectives) -> dict[str, Any]:
         "front": [record(trial, list(objectives)) for trial in front_trials(study)],
         "hypervolume": float(volumes[-1]) if len(volumes) else 0.0,
         "reference_point": None if reference is None else dict(zip(objectives, reference.tolist(), strict=True)),
-        "trade_offs": in_words(study),
+        "trade_offs": _trade_offs(study),
     }
 
 
@@ -31,8 +29,6 @@ def write_front(study: Study, objectives: Objectives, as_json: bool, about: Mapp
         write_json({**about, "objectives": objectives, **front_record(study, objectives)})
         return
     trials = front_trials(study)
-    if not trials:
-        raise InvalidInputError(f"study {study.study_name!r} has {why_none(study)}")
     order = oriented(study, trials)[:, 0].argsort(kind="stable")[::-1]
     trials = [trials[int(i)] for i in order]
     names = parameter_names(trials)
@@ -48,5 +44,11 @@ def write_front(study: Study, objectives: Objectives, as_json: bool, about: Mapp
     ]
     titles = [f"{name} ({direction})" for name, direction in objectives.items()]
     write_table(["trial", *titles, *others, *names], rows)
-    for sentence in in_words(study):
+    for sentence in _trade_offs(study):
         write_text(sentence)
+
+
+def _trade_offs(study: Study) -> list[str]:
+    from uhebo.diagnosis.tradeoffs import in_words  # where it is needed: importing it takes a while
+
+    return in_words(study)

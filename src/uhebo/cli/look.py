@@ -43,7 +43,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
     """
     with study_at(file, study) as loaded:
         objectives = named_objectives(loaded)
-        if len(objectives) > 1:
+        if len(objectives) > 1 and fronts.front_trials(loaded):
             write_front(loaded, objectives, as_json, {"study": loaded.study_name})
             return
         trial = best_of(loaded)
