@@ -85,7 +85,7 @@ def slices(view: StudyView) -> Iterator[Picture]:
         x = axis.positions([point[name] for point in decoded])
         called = view.star(best)
         place, hover = axis.positions([best.params[name]]), f"{called}: trial {best.number}<br>%{{y:.6g}}"
-        star = theme.marks(place, [view.value(best)], f"{called} trial", theme.BEST, hover)
+        star = theme.marks(place, [view.value(best)], called if view.several else f"{called} trial", theme.BEST, hover)
         curve = [*_curve(axis, x, low, middle, high), *_doubtful(axis, x, middle, belief.feasibility(decoded))]
         figure = theme.figure(
             [*_projected(view, axis, column, origin, belief.theta.ell), *curve, star],
@@ -180,8 +180,8 @@ def contour(view: StudyView) -> Iterator[Picture]:
     for panel, (z, reverse) in enumerate(((mean, not view.maximise), (deviation, False)), 1):
         smooth = not (across.categorical or up.categorical)
         called = view.star(best)
-        hover = f"{called}: trial {best.number}"
-        star = theme.marks(at[0], at[1], f"{called} trial", theme.BEST, hover, legendgroup="best")
+        hover, name = f"{called}: trial {best.number}", called if view.several else f"{called} trial"
+        star = theme.marks(at[0], at[1], name, theme.BEST, hover, legendgroup="best")
         scattered = role_marks(
             trials, tried[0], tried[1], "trial %{customdata}", filled=True, infeasible=view.infeasible
         )
