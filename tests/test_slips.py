@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+
 import numpy as np
 import optuna
 import pytest
@@ -9,6 +12,8 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 import uhebo
+from uhebo.cli.app import loaded
+from uhebo.diagnosis import Diagnosis
 from uhebo.diagnosis.slips import slips_among
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import MATERN52
@@ -79,6 +84,7 @@ def test_the_verdict_names_it_and_amending_heals_it() -> None:
     assert (found.kind, found.verdict) == ("typo", "do not trust")
     assert f"trial {row}" in found.headline
     assert found.to_dict()["slips"][0]["meant"] == y[row]
+    assert found.commands("lab.db") == (f"uhebo amend lab.db {row} {y[row]:.12g}",)
     uhebo.amend(study, row, found.slips[0].meant)
     assert uhebo.diagnose(study, hmc=False).kind != "typo"
 
@@ -92,3 +98,33 @@ def test_the_benchmark_counts_what_it_planted() -> None:
     planted = study.y.copy()
     planted[study.row] *= 10.0
     assert [item.named for item in found][1] == (study.row in {slip.number for slip in study.found(10.0)})
+
+
+@pytest.mark.usefixtures("rough_importances")
+@pytest.mark.parametrize(
+    ("action", "commands"),
+    [
+        ("Run 12 random points: the data are clustered.", ["suggest lab.db -n 12 --random"]),
+        ("Run 10 more trials, and ask again.", ["suggest lab.db -n 10"]),
+        ("Run 9 more trials, some of them at random.", ["suggest lab.db -n 6", "suggest lab.db -n 3 --random"]),
+        ("Run 5 more trials, and repeat the best point.", ["suggest lab.db -n 5", "suggest lab.db -n 3 --repeat-best"]),
+        ("Stop, or look for less than 0.1: further search promises little.", ["best lab.db"]),
+        ("Move the upper bound of x outwards if you can.", ["history lab.db --csv > all.csv"]),
+        ("Check that the parameters reach the experiment.", ["history lab.db"]),
+    ],
+)
+def test_every_advice_is_a_command_that_exists(clean: Diagnosis, action: str, commands: list[str]) -> None:
+    found = replace(clean, kind="weak", next_action=action).commands("lab.db")
+    assert list(found) == [f"uhebo {command}" for command in commands]
+    for command in found:
+        words = shlex.split(command.partition(" >")[0])
+        known = " ".join(option for parameter in loaded(words[1]).params for option in parameter.opts)
+        assert all(word in known for word in words if word.startswith("-"))
+
+
+@pytest.fixture(scope="module")
+def clean() -> Diagnosis:
+    study = optuna.create_study()
+    for x in np.linspace(0.0, 1.0, 7).tolist():
+        study.add_trial(create_trial(value=x * x, params={"x": x}, distributions={"x": FloatDistribution(0.0, 1.0)}))
+    return uhebo.diagnose(study, hmc=False)

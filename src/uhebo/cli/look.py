@@ -1,6 +1,8 @@
 """Commands that look and change nothing: best, status, diagnose, report, dashboard, methods."""
 
 import json
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -147,29 +149,33 @@ def diagnose(
     from uhebo.diagnosis import diagnose as examine
     from uhebo.diagnosis import diagnose_each
 
+    named = shlex.quote(place_of(file).shown) + (f" --study {shlex.quote(study)}" if study is not None else "")
     with study_at(file, study) as loaded:
         there = fronts.objectives_of(loaded)
         if objective is not None and objective not in there:
             raise InvalidInputError(f"there is no objective {objective!r}; the study has {', '.join(there)}")
         if len(there) == 1 or objective is not None:
             found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
-            write_json(found.to_dict()) if as_json else _write_diagnosis(found)
+            commands = found.commands(named, objective if len(there) > 1 else None)
+            write_json({**found.to_dict(), "commands": commands}) if as_json else _write_diagnosis(found, commands)
             return
-        each = diagnose_each(loaded)
+        each = {name: (found, found.commands(named, name)) for name, found in diagnose_each(loaded).items()}
         if as_json:
-            write_json({name: found.to_dict() for name, found in each.items()})
+            write_json({name: {**found.to_dict(), "commands": commands} for name, (found, commands) in each.items()})
             return
-        for name, found in each.items():
+        for name, (found, commands) in each.items():
             write_text(f"{name} ({there[name]})", "bold underline")
-            _write_diagnosis(found)
+            _write_diagnosis(found, commands)
 
 
-def _write_diagnosis(found: "Diagnosis") -> None:
+def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
     write_text(f"Verdict: {found.verdict}", VERDICT_STYLES.get(found.verdict, "bold"))
     write_text(found.headline)
     for reason in found.reasons:
         write_text(f"  • {reason}")
     write_text(f"Next: {found.next_action}")
+    for command in commands:
+        write_text(f"  $ {command}")
     write_text("")
     for section in found.sections():
         write_text(section.title, "bold")

@@ -13,6 +13,7 @@ from optuna.study import Study
 from uhebo import checks
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
+from uhebo.diagnosis.commands import commands_for
 from uhebo.diagnosis.feasibility import Feasibility, measure_feasibility
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
@@ -65,6 +66,10 @@ class Diagnosis:
     def sections(self) -> tuple[Section, ...]:
         """The evidence as titled tables of plain text."""
         return sections_of(self)
+
+    def commands(self, study: str = "STUDY", objective: str | None = None) -> tuple[str, ...]:
+        """The next action as commands of the shell; `study` is what it calls the study."""
+        return commands_for(self, study, objective)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values that JSON can hold; what is not a finite number is None."""

@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=200, help="studies, each with both slips and without")
     parser.add_argument("--out", type=Path, default=Path("results/typos.md"))
     args = parser.parse_args()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     known = responses()
     found: list[Outcome] = []
     for seed in range(args.studies):
