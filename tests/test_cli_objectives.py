@@ -8,10 +8,12 @@ import io
 import optuna
 import pytest
 
+import uhebo
 from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli.reading import Reading
 from uhebo.errors import EvaluationFailed
+from uhebo.pareto_result import ParetoResult
 
 pytestmark = pytest.mark.usefixtures("rough_importances")
 
@@ -77,6 +79,9 @@ def test_a_round_trip(lab: Shell) -> None:
     lab("tell", "lab.db", "--csv", lab.write("batch.csv", f"number,cost,yield\n{batch[0]['number']},3,55\n"))
     study = optuna.load_study(study_name="lab", storage="sqlite:///lab.db")
     assert study.metric_names == ["yield", "cost"]
+    result = uhebo.load("lab.db")
+    assert isinstance(result, ParetoResult)
+    assert len(result.front) == 6
     assert study.trials[-1].values == [55.0, 3.0]
 
     each = lab.json("diagnose", "lab.db")

@@ -183,6 +183,8 @@ def test_a_point_of_the_front_is_picked(trade_off: ParetoResult) -> None:
     assert rich.values["cost"] > between.values["cost"] > cheap.values["cost"]
     bounded = trade_off.pick({"yield": 1.0}, within={"cost": (None, 0.1)})
     assert bounded.values["cost"] <= 0.1
+    with pytest.raises(InvalidInputError, match="pick"):
+        trade_off.recommended  # noqa: B018
     mean, low, high = bounded.predicted["cost"]
     assert low <= mean <= high
     assert mean == pytest.approx(bounded.values["cost"], abs=0.05)

@@ -17,7 +17,7 @@ from uhebo.result import Result, as_frame
 from uhebo.types import Array
 
 if TYPE_CHECKING:
-    from uhebo.diagnosis import Diagnosis
+    from uhebo.diagnosis import Diagnosis, Recommended
 
 INTERVAL = (0.05, 0.95)
 """Levels between which a prediction lies with a probability of 90 %."""
@@ -104,6 +104,14 @@ class ParetoResult(Result):
         behind = dict(zip((t.number for t in front), balanced(oriented(self.study, front), share), strict=True))
         trial = min(inside, key=lambda candidate: float(behind[candidate.number]))
         return Pick(trial.number, dict(trial.params), dict(zip(names, trial.values, strict=True)), self._at(trial))
+
+    @property
+    def recommended(self) -> Recommended:
+        """Several objectives have no single point to recommend; `pick` chooses one from the front."""
+        raise InvalidInputError(
+            "with several objectives there is no single point to recommend; result.pick(weights, within=…) chooses one "
+            "from the front, with what the models predict there"
+        )
 
     def diagnose(self) -> dict[str, Diagnosis]:  # type: ignore[override]
         """Can the model of each objective be trusted? By name."""
