@@ -111,6 +111,7 @@ def test_nothing_is_recommended_where_nothing_can_be() -> None:
     several.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1 - trial.params["x"]), n_trials=6)
     with pytest.raises(InvalidInputError, match="name one objective"):
         uhebo.recommend(several)
+    assert "(a guess: there are 6 trials, too few" in str(uhebo.recommend(several, objective=0))
     assert uhebo.recommend(several, objective=0).params == min(several.trials, key=lambda t: t.values[0]).params
 
 

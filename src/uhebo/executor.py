@@ -78,6 +78,7 @@ class Evaluations:
         self._executor: Any = None
         self._lock, self._interrupted = threading.Lock(), threading.Event()
         self._finished, self._lost = 0, 0
+        self._spawns = isinstance(given, str) and named is not None
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -137,6 +138,7 @@ class Evaluations:
                     "function at the top level of a module, or use what sends functions by value: loky, Dask, Ray"
                 ) from error
             except (Exception, CancelledError) as error:  # whatever an executor raises when a worker is lost
+                self._check_guarded(error)
                 reason = error
                 self._replace(executor, error)
             else:
@@ -176,6 +178,15 @@ class Evaluations:
             if self._executor is None:
                 self._executor = self._make()
             return self._executor
+
+    def _check_guarded(self, error: BaseException) -> None:
+        """A script without a guard starts itself in every process of the pool, which ends each of them."""
+        inside = isinstance(error, RuntimeError) and "bootstrapping" in str(error)
+        if inside or (self._spawns and isinstance(error, BrokenExecutor) and not self._finished):
+            raise CannotEvaluate(
+                "the processes ended before the first evaluation; in a script, the call must stand under "
+                "`if __name__ == '__main__':`, because every process reads the script again"
+            ) from error
 
     def _replace(self, executor: Any, error: Exception) -> None:
         """A pool whose process was killed is of no use any more: make another one, or say what to do."""

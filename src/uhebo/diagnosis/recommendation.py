@@ -16,6 +16,7 @@ from uhebo.belief import Belief, OutcomeBelief
 from uhebo.checks import number
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.diagnosis.prospects import MOST_POINTS, worthwhile
+from uhebo.diagnosis.words import count, least_trials
 from uhebo.errors import InvalidInputError, NumericalError
 from uhebo.estimate import Fit
 from uhebo.gp import Theta
@@ -46,13 +47,18 @@ class Recommended:
     """Values that were measured there."""
     numbers: tuple[int, ...]
     """Trials that measured them."""
+    trials: int
+    """Finished trials that this rests on."""
 
     def __str__(self) -> str:
         low, high = self.interval
+        times = count(len(self.numbers), "time")
         lines = [
-            f"recommended  {self.mean:.6g} (90 %: {low:.6g} to {high:.6g}), of {len(self.numbers)} measured",
-            f"  chance that no point tried is better by more than {self.epsilon:.3g}: {self.chance:.0%}",
+            f"recommended  {self.mean:.6g} (90 %: {low:.6g} to {high:.6g}), measured {times}",
+            f"  chance that it is the best point tried, up to {self.epsilon:.3g}: {self.chance:.0%}",
         ]
+        if self.trials < least_trials(len(self.params)):
+            lines.append(f"  (a guess: there are {count(self.trials, 'trial')}, too few to judge a model by)")
         return "\n".join([*lines, *(f"  {name} = {value!r}" for name, value in self.params.items())])
 
 
@@ -92,6 +98,7 @@ def recommend(
         epsilon=epsilon,
         measured=tuple(found.outcome.sign * float(y) for y in (finished[i].y for i in same) if y is not None),
         numbers=numbers,
+        trials=len(finished),
     )
 
 
