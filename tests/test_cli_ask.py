@@ -7,6 +7,7 @@ import pytest
 
 import uhebo
 from tests.shell import Shell
+from uhebo.cli.predict import plus_minus
 from uhebo.diagnosis.outlook import outlook
 from uhebo.storage.places import study_at
 
@@ -110,3 +111,16 @@ def test_predict(lab: Shell) -> None:
     assert "gas is missing" in lab.refuses("predict", "lab.db", "x=0.3", "n=6")
     assert "x is 3.0, outside the space" in lab.refuses("predict", "lab.db", "x=3", "n=6", "gas=helium")
     assert "given twice" in lab.refuses("predict", "lab.db", "x=0.3", "x=0.4", "n=6", "gas=helium")
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "shown"),
+    [
+        (502.1, 731.0, "502 ± 731"),
+        (48.561, 8.12, "48.6 ± 8.1"),
+        (0.01234, 0.00056, "0.01234 ± 0.00056"),
+        (2e9, 3e7, "2e+09 ± 3e+07"),
+    ],
+)
+def test_as_many_digits_as_the_deviation_allows(mean: float, deviation: float, shown: str) -> None:
+    assert plus_minus(mean, deviation) == shown

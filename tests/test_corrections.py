@@ -154,6 +154,7 @@ def test_parameters_constraints_and_several_objectives() -> None:
         ({"params": {"x": 7.0}}, "outside of"),
         ({"constraints": {"mass": 1.0}}, "'purity'"),
         ({}, "nothing was given"),
+        ({"value": [1.0, 3.0]}, "already; there is nothing to amend"),
         ({"value": [1.0, 1.0], "failed": True}, "one of the two"),
         ({"attributes": {"note": "n" * 3000}}, "too long"),
         ({"value": [1.0, 1.0], "reason": "n" * (LONGEST_REASON + 1)}, "characters"),

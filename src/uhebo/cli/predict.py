@@ -1,5 +1,6 @@
 """`uhebo predict`: what the model expects at settings of your own."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -82,8 +83,11 @@ def _chances(found: Outlook, kept: Kept) -> dict[str, float]:
 
 
 def plus_minus(mean: float, deviation: float) -> str:
-    """A mean to as many digits as its deviation allows."""
-    return f"{mean:.4g} ± {deviation:.2g}"
+    """A mean and its deviation, to two digits of the deviation."""
+    if not 1e-4 <= deviation < 1e6 or abs(mean) >= 1e6:
+        return f"{mean:.4g} ± {deviation:.2g}"
+    decimals = max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
 
 
 def percent(chance: float) -> str:

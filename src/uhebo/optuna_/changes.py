@@ -67,6 +67,8 @@ def amend(
     notes = {str(name): plain(note) for name, note in (attributes or {}).items()}
     if values is None and not (failed or points or limits or notes):
         raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
+    if values == tuple(trial.values or ()) and not (points or limits or notes):
+        raise InvalidInputError(f"trial {number} has the value {values[0]!r} already; there is nothing to amend")
     was, now = dict(trial.params), dict(points)
     names, told = objective_names(study), _told(study, trial)
     if values is not None:
