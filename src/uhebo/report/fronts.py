@@ -67,12 +67,10 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
     study = views[0].study
     front = [trial for trial in front_trials(study) if np.isfinite(trial.values).all()]
     intervals = [_intervals(view, front) for view in views]
-    alone = len(views) == 2
+    alone, on_front = len(views) == 2, {trial.number for trial in front}
     for i, j in combinations(range(len(views)), 2):
         across, up = views[i], views[j]
-        trials = thinned(across.finished)
-        on_front = {trial.number for trial in front}
-        others = [trial for trial in trials if trial.number not in on_front]
+        others = [trial for trial in thinned(across.finished) if trial.number not in on_front]
         x, y = ([view.value(trial) for trial in others] for view in (across, up))
         hover = "trial %{customdata}<br>%{x:.6g}, %{y:.6g}"
         faint = [DOMINATED] * len(others)
@@ -206,18 +204,18 @@ def hypervolume_picture(view: StudyView) -> Iterator[Picture]:
     reference = reference_point(view.study)
     if len(trials) < 2 or reference is None or not np.isfinite(volumes).all() or volumes[-1] <= 0.0:
         return
-    kept = sorted({0, len(volumes) - 1, *(np.flatnonzero(np.diff(volumes) > 0.0) + 1).tolist()})
+    grown = [0, *(np.flatnonzero(np.diff(volumes) > 0.0) + 1).tolist()]
+    kept = list(dict.fromkeys([*grown, len(volumes) - 1]))
     x, y = [trials[i].number for i in kept], [float(volumes[i]) for i in kept]
     trace = theme.line(x, y, "hypervolume", theme.GOOD, "trial %{x}<br>%{y:.6g}", shape="hv")
     axis = {"title": {"text": "trial"}, "tickformat": "d", "rangemode": "tozero"}
     title = {"title": {"text": "hypervolume"}, "rangemode": "tozero"}
     figure = theme.figure([trace], height=300, xaxis=axis, yaxis=title, showlegend=False)
-    last = trials[kept[-2] if kept[-1] not in np.flatnonzero(np.diff(volumes) > 0.0) + 1 else kept[-1]].number
     names = objective_names(view.study)
     at = ", ".join(f"{shown(name)} {shown(value)}" for name, value in zip(names, reference.tolist(), strict=True))
     sentence = (
         f"Volume between the front and a reference point ({at}), which grows whenever a trial enlarges the front: "
-        f"last at trial {last}, to {shown(float(volumes[-1]))}."
+        f"last at trial {trials[grown[-1]].number}, to {shown(float(volumes[-1]))}."
     )
     yield Picture("hypervolume", "Hypervolume", sentence, figure)
 
