@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -16,8 +18,9 @@ from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, Run, 
 from uhebo_experiments.benchmarks.real_runs import OURS
 from uhebo_experiments.peers.several import ENTRIES
 from uhebo_experiments.problems.several import SEVERAL
-from uhebo_experiments.table import RUNS, Record
+from uhebo_experiments.table import CLOCK, RUNS, Record, Table
 
+RESULTS = Path(__file__).parents[1] / "results" / "pareto"
 Runs = list[tuple[Record, list[Record]]]
 ORACLES = {
     "zdt1": ("ZDT1", (6,)),
@@ -133,3 +136,40 @@ def test_a_tiny_comparison_from_end_to_end(shell: Shell, tmp_path: Path, monkeyp
     assert page.with_suffix(".md").read_text(encoding="utf-8") == text
     assert "unknown library 'gp'; choose among uhebo" in shell.refuses("bench", "pareto", "--libraries", "gp")
     assert "--page is not for peers" in shell.refuses("bench", "peers", "--page")
+
+
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (RUNS, CLOCK, "pareto.png"):
+        if (RESULTS / name).exists():
+            shutil.copy(RESULTS / name, tmp_path)
+    monkeypatch.setattr(pareto, "draw", lambda _, folder: folder / "pareto.png")
+    made = pareto.write(tmp_path)
+    for suffix in (".md", ".html"):
+        committed = (RESULTS / "pareto").with_suffix(suffix).read_text(encoding="utf-8")
+        assert made.with_suffix(suffix).read_text(encoding="utf-8") == committed
+
+
+def test_medians_on_the_page_by_plain_arithmetic() -> None:
+    """The first number of every cell, worked out without the code of the page; volumes by staircases."""
+    page = (RESULTS / "pareto.md").read_text(encoding="utf-8")
+    lines = page[page.index("[start:missing]") :].splitlines()
+    runs = list(Table(RESULTS / RUNS))
+    checked = 0
+    for name in ("zdt1", "c2-dtlz2", "branin-currin-noisy"):
+        case = SEVERAL[name]
+        line = next(line for line in lines if line.startswith(f"| {name} | "))
+        for entry, cell in zip(ENTRIES, line.strip("| ").split(" | ")[1:], strict=True):
+            finals = []
+            for header, records in runs:
+                if (header["entry"], header["problem"]) == (entry, name):
+                    kept = sorted(tuple(r["values"]) for r in records if "infeasible" not in r)
+                    volume, lowest = 0.0, case.reference[1]
+                    for first, second in kept:  # from left to right, each step down adds a rectangle
+                        if first < case.reference[0] and second < lowest:
+                            volume += (case.reference[0] - first) * (lowest - second)
+                            lowest = second
+                    finals.append(100.0 * (1.0 - volume / (case.largest or 1.0)))
+            if finals:
+                assert cell.split(" ")[0] == f"{median(finals):.2g}", (name, entry)
+                checked += 1
+    assert checked >= 9

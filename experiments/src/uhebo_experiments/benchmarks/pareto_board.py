@@ -191,7 +191,8 @@ def _level_with_the_best(seen: Board) -> list[str]:
         else:
             behind.append(f"{name} ({leader})")
     shown = f"{level} of {len(SEVERAL)}" + (f"; behind on {', '.join(behind)}" if behind else "")
-    shown += f"; not all libraries have {FEW_SEEDS} seeds on {', '.join(few)}" if few else ""
+    where = "any problem" if len(few) == len(SEVERAL) else ", ".join(few)
+    shown += f"; not all libraries have {FEW_SEEDS} seeds on {where}" if few else ""
     return [text, shown, "no" if level < LEVEL_ON else "–" if few else "yes"]
 
 
