@@ -31,7 +31,7 @@ from uhebo.types import Array
 SHORT_HMC = Estimator.of("hmc", partial(hmc_estimate, burn_in=4, kept=2, thin=1))
 """HMC in full takes a third of a second a fit, and is tested in full elsewhere."""
 ESTIMATOR_NAMES = ["map"] * 8 + ["mle"] * 6 + ["consistent"] * 11 + ["hmc"]
-PRIORS = ["paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise"]
+PRIORS = ["paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale"]
 COLUMNS: dict[str, BaseDistribution] = {
     "float": FloatDistribution(-3.0, 5.0),
     "log": FloatDistribution(1e-8, 1e3, log=True),

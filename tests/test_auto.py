@@ -77,7 +77,7 @@ def test_without_ways_to_explore_it_never_does() -> None:
     assert set(moves(recipe, False, DESIGN + 18)) == {"map"}
 
 
-@pytest.mark.parametrize(("dimension", "prior"), [(10, "precise"), (11, "dim-scaled")])
+@pytest.mark.parametrize(("dimension", "prior"), [(10, "precise"), (11, "shared-scale")])
 def test_the_prior_depends_on_the_number_of_parameters(
     dimension: int, prior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

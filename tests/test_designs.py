@@ -7,6 +7,7 @@ import pytest
 
 from uhebo.space import SearchSpace
 from uhebo_experiments.benchmarks.designs import GROUPS, VARIANTS, case_of, cell_of, design_of
+from uhebo_experiments.benchmarks.many_parameters import PRIORS, PROBLEMS, Run, tables
 from uhebo_experiments.table import RUNS, Table
 
 FOLDER = Path(__file__).parents[1] / "results" / "designs"
@@ -31,3 +32,13 @@ def test_runs_begin_with_the_design(variant: tuple[str, str], name: str) -> None
     records = Table(FOLDER / RUNS).records(cell)
     assert records is not None
     assert [record["best"] for record in records[: cell.points]] == pytest.approx(np.maximum.accumulate(values))
+
+
+def test_the_page_of_many_parameters_follows_from_its_records() -> None:
+    folder = FOLDER.parent / "many_parameters"
+    page, table = (folder / "many_parameters.md").read_text(encoding="utf-8"), Table(folder / RUNS)
+    seeds = int(page.partition("seeds 0-")[2].split()[0]) + 1
+    cells = [Run(prior, name, seed) for seed in range(seeds) for name in PROBLEMS for prior in PRIORS]
+    results = {cell: records for cell in cells if (records := table.records(cell)) is not None}
+    assert len(results) == len(cells)
+    assert tables(results, seeds) in page

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
@@ -293,3 +294,21 @@ def test_a_registered_estimator_gets_what_its_signature_takes(monkeypatch: pytes
     fits = [named_estimator(name)(data, rng=rng, starts=1, tolerance=0.1) for name in ("plain", "climbing")]
     assert [fit.estimator for fit in fits] == ["plain", "climbing"]
     assert seen == [{}, {"starts": 1, "tolerance": 0.1, "rest": {"kernel", "prior", "rng", "warm"}}]
+
+
+# Many parameters
+
+
+@pytest.mark.parametrize("columns", [list(range(15)), [3]], ids=len)
+def test_few_points_tell_one_scale_better_than_one_for_each_parameter(columns: list[int]) -> None:
+    """A sum of 15 squares from 25 points, by the log density of 200 others; and where one of them alone matters."""
+    rng = np.random.default_rng(1)
+    X, others = rng.random((25, 15)), rng.random((200, 15))
+    data = Data.of(X, ((X - 0.4) ** 2)[:, columns].sum(axis=1))
+    told = (((others - 0.4) ** 2)[:, columns].sum(axis=1) - data.location) / data.scale
+    density = {}
+    for prior in ("dim-scaled", "shared-scale"):
+        fit = map_estimate(data, prior=prior, rng=np.random.default_rng(1))
+        mean, variance = fit.posterior.predict(others)
+        density[prior] = norm.logpdf(told, mean, np.sqrt(variance + fit.theta.s2)).mean()
+    assert density["shared-scale"] > density["dim-scaled"] + 0.3

@@ -33,7 +33,8 @@ class UHERegressor(RegressorMixin, BaseEstimator):
             over its draws). "consistent" suits points that were chosen by an optimiser, crowded around an optimum,
             rather than drawn at random.
         kernel: "matern52", "matern32" or "se".
-        prior: a name ("dim-scaled", "precise", "paper", "paper-scale", "paper-ev", "flat") or a `uhebo.gp.Prior`.
+        prior: a name ("dim-scaled", "precise", "shared-scale", "paper", "paper-scale", "paper-ev", "flat") or a
+            `uhebo.gp.Prior`.
         random_state: an integer makes the fit repeatable.
         reading: of the consistent loss: "observed", "distinct" or "drawn".
 

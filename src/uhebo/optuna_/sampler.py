@@ -65,8 +65,8 @@ class UHESampler(BaseSampler):
         seed: makes every suggestion a function of (seed, trial number, log of trials).
         acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).
         beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
-        prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise") or a `Prior`; default the
-            method's own ("paper" for the paper's methods).
+        prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale") or a
+            `Prior`; default the method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
         deterministic: the objective has no noise, so no point is proposed twice while another one exists. Where it is
             False, the same holds as soon as repeated points have had equal values, and none different ones.
