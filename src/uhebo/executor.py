@@ -8,6 +8,7 @@ What the user's function raises comes back as a value. So an exception of the fu
 evaluation was lost, with its worker for instance, and is submitted again.
 """
 
+import copy
 import math
 import pickle
 import signal
@@ -212,7 +213,8 @@ def _call(
     except Exception as error:
         trace = traceback.format_exc()
         try:
-            pickle.loads(pickle.dumps(error))
+            pickle.dumps(error)
+            copy.copy(error)  # made anew from its arguments, as at the other end
         except Exception:  # a pool would die of it
             return None, RuntimeError(f"{type(error).__name__}: {error}"), trace
         return None, error, trace
