@@ -190,11 +190,11 @@ def test_constraints_and_several_objectives_are_evaluated_there() -> None:
 
 
 INTERRUPTED = """
-import sys, time, uhebo
+import os, sys, time, uhebo
 from concurrent.futures import ThreadPoolExecutor
 
 def slow(x):
-    print("begun", flush=True)
+    os.write(1, b"begun\\n")  # at once: two threads do so
     while not stop:
         time.sleep(0.05)
     return x
