@@ -349,7 +349,7 @@ def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, opt
     (stale,) = LeasedTrials(study).held()
     assert LeasedTrials(study).requeue(stale, len(space))
     assert "trial 0 is in the queue" in shell.refuses("tell", "study.db", "0", "0.5")
-    assert shell.json("suggest", "study.db") == [{"number": 0, "params": point}]
+    assert shell.json("suggest", "study.db") == [{"number": 0, "params": point, "origin": "not known"}]
 
     def slow(x: float, y: float) -> float:
         time.sleep(0.4)  # longer than the grace period

@@ -1,6 +1,7 @@
 """`uhebo suggest`: what to try next, where it comes from, and what the model expects of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -131,7 +132,7 @@ def origin_of(trial: FrozenTrial) -> str:
         return str(trial.user_attrs[ORIGIN])
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
-    return ROLES.get(str(role), "your own" if "fixed_params" in trial.system_attrs else "-")
+    return ROLES.get(str(role), "your own" if "fixed_params" in trial.system_attrs else "not known")
 
 
 def _show(study: Study, kept: Kept, made: Sequence[int], as_json: bool, as_csv: bool) -> None:
@@ -143,7 +144,9 @@ def _show(study: Study, kept: Kept, made: Sequence[int], as_json: bool, as_csv: 
         write(None, ["number", *names, *empty], rows, as_json, as_csv)
         return
     finished = any(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False))
-    found = outlook(study, [trial.params for trial in trials]) if finished else []
+    found = []
+    with suppress(InvalidInputError):  # a model of other parameters than those that the study goes on with
+        found = outlook(study, [trial.params for trial in trials]) if finished else []
     columns = expected_columns(found[0], kept) if found else []
     rows, records = [], []
     for index, trial in enumerate(trials):
