@@ -14,8 +14,8 @@ from tests.conftest import require
 from tests.shell import Shell
 from uhebo_experiments.benchmarks import pareto, pareto_board, pareto_runs
 from uhebo_experiments.benchmarks.pareto_board import aims, board, missing_rows, rank_rows, ranks, time_ratios
-from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, Run, run
-from uhebo_experiments.benchmarks.real_runs import OURS
+from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, run
+from uhebo_experiments.benchmarks.real_runs import OURS, Run
 from uhebo_experiments.peers.several import ENTRIES
 from uhebo_experiments.problems.several import SEVERAL
 from uhebo_experiments.table import CLOCK, RUNS, Record, Table
@@ -123,8 +123,13 @@ def test_a_tiny_comparison_from_end_to_end(shell: Shell, tmp_path: Path, monkeyp
     """Stopped and started again it runs nothing twice; the shell's command writes the same page."""
     for module in (pareto, pareto_board, pareto_runs):
         monkeypatch.setattr(module, "TRIALS", 7)
-    options = {"seeds": 1, "entries": [OURS, "optuna-nsga2"], "problems": ["zdt1", "branin-currin-noisy"]}
-    page = pareto.compare_pareto(tmp_path / "pareto", progress=False, **options)  # type: ignore[arg-type]
+    page = pareto.compare_pareto(
+        tmp_path / "pareto",
+        seeds=1,
+        entries=[OURS, "optuna-nsga2"],
+        problems=["zdt1", "branin-currin-noisy"],
+        progress=False,
+    )
     text = page.with_suffix(".md").read_text(encoding="utf-8")
     assert re.search(r"\| zdt1 \| [0-9.]+ \| not run \| [0-9.]+ \| not run", text)
     for name in ("pareto.png", "pareto.pdf", RUNS):

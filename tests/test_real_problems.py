@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -79,15 +80,22 @@ def test_a_tiny_comparison_from_end_to_end(shell: Shell, tmp_path: Path, monkeyp
     for name in CASES:
         monkeypatch.setitem(real_runs.CASES, name, replace(CASES[name], trials=8))
     monkeypatch.setattr("uhebo_experiments.benchmarks.real_figures.SHOWN", 8)
-    options = {"seeds": 1, "entries": ["random", OURS], "problems": ["product", "branches", "failing"]}
-    page = compare_real(tmp_path / "real", progress=False, **options)  # type: ignore[arg-type]
+    again = partial(
+        compare_real,
+        tmp_path / "real",
+        seeds=1,
+        entries=["random", OURS],
+        problems=["product", "branches", "failing"],
+        progress=False,
+    )
+    page = again()
     text = page.with_suffix(".md").read_text(encoding="utf-8")
     assert "| product | " in text
     assert "not run" in text
     for name in ("gaps.png", "gaps.pdf", "region.png", "region.pdf", RUNS):
         assert (tmp_path / "real" / name).stat().st_size > 0
     monkeypatch.setattr("uhebo_experiments.runner._computed", lambda *_: pytest.fail("run twice"))
-    assert compare_real(tmp_path / "real", progress=False, **options).read_text() == page.read_text()  # type: ignore[arg-type]
+    assert again().read_text() == page.read_text()
     assert "choose peers, real-problems" in shell.refuses("bench", "problems")
     assert "unknown entry 'gp'" in shell.refuses("bench", "real-problems", "--libraries", "gp")
 

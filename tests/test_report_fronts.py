@@ -64,7 +64,8 @@ def test_each_objective_is_diagnosed_as_by_itself(two: Study, each: Any) -> None
     assert list(each) == ["yield", "cost"]
     alone = diagnose(two, objective="cost", hmc=False)
     assert alone.headline == each["cost"].headline
-    np.testing.assert_allclose(alone.belief.theta.ell, each["cost"].belief.theta.ell)  # type: ignore[union-attr]
+    assert alone.belief is not None
+    np.testing.assert_allclose(alone.belief.theta.ell, each["cost"].belief.theta.ell)
 
 
 def test_the_front_is_drawn_with_what_the_models_believe(two: Study, each: Any) -> None:

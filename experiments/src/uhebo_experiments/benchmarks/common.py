@@ -68,3 +68,11 @@ def days(runs: Iterable[tuple[Record, list[Record]]]) -> str:
 def entry_versions(runs: Iterable[tuple[Record, list[Record]]]) -> str:
     """Libraries compared and their versions, which stand in the first record of a run."""
     return ", ".join(sorted({f"{cell['entry']} {records[0]['version']}" for cell, records in runs}))
+
+
+def ended_early(entry: str, problem: str, errors: Sequence[str], runs: int) -> list[str]:
+    """For each error that ended runs of a library on a problem, a sentence."""
+    return [
+        f"`{entry}` ended early on {problem} in {errors.count(error)} of {runs} runs: {error}"
+        for error in sorted(set(errors))
+    ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from uhebo_experiments.benchmarks.common import days, entry_versions
+from uhebo_experiments.benchmarks.common import days, ended_early, entry_versions
 from uhebo_experiments.benchmarks.pareto_board import (
     Board,
     aims,
@@ -98,8 +98,8 @@ def write(folder: Path) -> Path:
     page.heading("The problems")
     page.table(["problem", "parameters", "objectives", "reference point", "what it is"], problem_rows())
     for (entry, name), one in seen.items():
-        for error in sorted(set(one.errors)):
-            page.text(f"`{entry}` ended early on {name} in {one.errors.count(error)} of {len(one.final)} runs: {error}")
+        for sentence in ended_early(entry, name, one.errors, len(one.final)):
+            page.text(sentence)
     return page.write(folder, "pareto")
 
 

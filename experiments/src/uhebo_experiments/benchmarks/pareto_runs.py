@@ -11,7 +11,7 @@ import numpy as np
 
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.numerics.threads import single_threaded
-from uhebo_experiments.benchmarks.real_runs import DIGITS, OURS
+from uhebo_experiments.benchmarks.real_runs import DIGITS, OURS, Run
 from uhebo_experiments.peers.practical import version
 from uhebo_experiments.peers.runs import LONGEST_ERROR, muted
 from uhebo_experiments.peers.several import ENTRIES
@@ -30,15 +30,6 @@ SIZES = (50, 200, 500)
 ASKED = {OURS: 7, RIVAL: 4}
 """Suggestions in a row on a set of points, the first of which is not counted. Ours more: it does not fit every time
 where there are many points, and must not be read off between two fits."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A library on a problem at a seed."""
-
-    entry: str
-    problem: str
-    seed: int
 
 
 @dataclass(frozen=True)

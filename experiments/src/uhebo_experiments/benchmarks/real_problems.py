@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from uhebo_experiments.benchmarks.common import days, entry_versions
+from uhebo_experiments.benchmarks.common import days, ended_early, entry_versions
 from uhebo_experiments.benchmarks.real_figures import draw_curves, draw_region
 from uhebo_experiments.benchmarks.real_gaps import (
     aims,
@@ -97,8 +97,8 @@ def write(folder: Path) -> Path:
     page.heading("The problems")
     page.table(["problem", "parameters", "constraints", "what it is"], problem_rows())
     for (entry, name), one in seen.items():
-        for error in sorted(set(one.errors)):
-            page.text(f"`{entry}` ended early on {name} in {one.errors.count(error)} of {len(one.final)} runs: {error}")
+        for sentence in ended_early(entry, name, one.errors, len(one.final)):
+            page.text(sentence)
     return page.write(folder, "real_problems")
 
 
