@@ -3,7 +3,7 @@
 `data/suggestions.json.gz` has whole logs (parameters, values, tags). Each is followed trial by trial: the sampler sees
 the log up to a trial, and must come to that trial's point. So a difference is one of this version, not of an earlier
 difference that grew. The logs were written when the consistent loss had one reading, `drawn`; those of `auto` again for
-its initial design.
+its initial design. There is none of `hmc`: a chain of 200 leaps magnifies the last bit, in which processors differ.
 
     python -m tests.test_golden auto     # makes the logs of a method anew, after a change that is meant; others stay
 """
