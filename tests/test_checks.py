@@ -1,13 +1,25 @@
-"""Argument checks: NumPy's numbers pass, bools do not, and the message says what was given and what was expected."""
+"""Argument checks: NumPy's numbers pass, bools do not, and the message says what was given and what was expected.
+
+The table of first mistakes has what people write who have not read the documentation, and the line they get.
+"""
+# ruff: noqa: E501  (one mistake per line, with its whole message)
+# mypy: disable-error-code="call-arg, arg-type, attr-defined, call-overload"
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 
+import uhebo
+from tests.conftest import require
+from uhebo import Categorical, Float, Int, UHERegressor, UHESampler, UHESearchCV
 from uhebo.checks import choice, integer, number, optional_integer
 from uhebo.errors import InvalidInputError
 
@@ -42,7 +54,7 @@ def test_accepted_values_come_back_in_plain_python_types() -> None:
         (lambda: number("x", -1, 0, also=", or 'theory'"), "x is -1; expected a finite number >= 0, or 'theory'"),
         (
             lambda: choice("kernel", "rbf", ("se",), also=", or a Kernel"),
-            "unknown kernel 'rbf'; choose one of se, or a Kernel",
+            "unknown kernel 'rbf'; did you mean 'se'? Or choose one of se, or a Kernel",
         ),
     ],
 )
@@ -50,3 +62,172 @@ def test_refused_values_are_named(call: Callable[[], object], message: str) -> N
     with pytest.raises(InvalidInputError) as caught:
         call()
     assert message in str(caught.value)
+
+
+# First mistakes
+
+SPACE: dict[str, Any] = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+METHODS = ", ".join(uhebo.METHODS)
+KERNELS = "choose one of matern52, matern32, se, or pass a Kernel"
+A_PARAMETER = "expected (low, high), a list of choices, Float, Int or Categorical"
+
+
+def bowl(x: float, y: float) -> float:
+    return (x - 0.3) ** 2 + y
+
+
+def run(*args: Any, **options: Any) -> Any:
+    return uhebo.minimize(*(args or (bowl, SPACE, 5)), **options)
+
+
+@cache
+def result() -> Any:
+    return uhebo.minimize(bowl, SPACE, 4, seed=0)
+
+
+@cache
+def front() -> Any:
+    return uhebo.optimize(lambda x: (x, 1 - x), {"x": (0.0, 1.0)}, 3, seed=0, directions=["minimize", "minimize"])
+
+
+def predict(params: Any) -> Any:
+    return result().belief.predict(params)
+
+
+def search(**options: Any) -> Any:
+    svm = require("sklearn.svm", "pip install 'uhebo[sklearn]'").SVC()
+    given: dict[str, Any] = {"space": {"C": (0.1, 1.0)}, "n_iter": 2, "cv": 2} | options
+    return UHESearchCV(svm, **given).fit(np.arange(16.0).reshape(8, 2), [0, 1] * 4)
+
+
+MISTAKES: list[tuple[Callable[[], Any], str]] = [
+    # The call
+    (lambda: run(bowl, SPACE, n_iter=5), "minimize has no option 'n_iter'; did you mean n_trials?"),
+    (lambda: uhebo.maximize(bowl, SPACE, max_evals=5), "maximize has no option 'max_evals'; did you mean n_trials?"),
+    (lambda: run(bowl, SPACE, 10, 0), "minimize takes only fn, space, n_trials by position; write the rest by name, such as seed=…"),
+    (lambda: run(SPACE, bowl), "fn and space are exchanged; the function comes first, then the space"),
+    (lambda: run(bowl(0, 0), SPACE), "fn is 0.09; expected a function called with one keyword argument per parameter"),
+    (lambda: run(bowl, SPACE, "10"), "n_trials is '10'; expected an integer >= 1"),
+    (lambda: run(direction="maximize"), "minimize has no option 'direction'; call uhebo.minimize or uhebo.maximize, or give it to the study"),
+    (lambda: run(aquisition="ucb"), "minimize has no option 'aquisition'; did you mean acquisition?"),
+    (lambda: run(random_state=0), "minimize has no option 'random_state'; did you mean seed?"),
+    (lambda: run(verbose=1), "minimize has no option 'verbose'; did you mean progress?"),
+    (lambda: run(seed=np.random.RandomState), "seed is <class 'numpy.random.mtrand.RandomState'>; expected an integer >= 0, or None"),
+    (lambda: run(timeout="10"), "timeout is '10'; expected a finite number > 0 of seconds, or None"),
+    (lambda: run(timeout=-1), "timeout is -1; expected a finite number > 0 of seconds, or None"),
+    (lambda: run(deterministic="yes"), "deterministic is 'yes'; expected True or False"),
+    (lambda: run(kernel="rbf"), f"unknown kernel 'rbf'; did you mean 'se'? Or {KERNELS}"),
+    (lambda: run(acquisition="EI"), "unknown acquisition 'EI'; did you mean 'log-ei'? Or choose one of ucb, log-ei, pi, thompson"),
+    (lambda: run(method="UHE"), f"unknown method 'UHE'; did you mean 'uhe'? Or choose one of {METHODS}, or pass a function"),
+    (lambda: run(catch="ValueError"), "catch is 'ValueError'; expected a class of exceptions such as ValueError, or a tuple of them"),
+    (lambda: run(callbacks=print), "callbacks is <built-in function print>; expected a list of functions (study, trial)"),
+    (lambda: run(n_jobs=0), "n_jobs is 0; expected an integer >= 1, or -1 for one per processor"),
+    (lambda: run(n_parallel=4), "n_parallel is for an executor, and none was given; leave it out, or give one"),
+    (lambda: run(initial={"x": 0.5, "y": 0.5}), "initial is {'x': 0.5, 'y': 0.5}; expected a list of points such as [{'x': 0.5}]"),
+    (lambda: run(study_name=3), "study_name is 3; expected a name such as 'first', or None"),
+    (lambda: run(reference_point=[1.0, 1.0]), "reference_point has 2 numbers, and this study has one objective: leave it out"),
+    (lambda: run(constraints=bowl, constraints_func=bowl), "constraints and constraints_func are both given; drop constraints_func"),
+    # The function and its space
+    (lambda: run(bowl, {"x": (0.0, 1.0), "Y": (0.0, 1.0)}), "fn needs 'y', and the space has 'x', 'Y'; rename 'Y' to 'y'"),
+    (lambda: run(lambda p: p["x"], SPACE), "fn needs 'p', and the space has 'x', 'y'; parameters come by name: write def fn(x, y), or def fn(**p)"),
+    (lambda: run(bowl, SPACE | {"z": (0, 9)}), "the space has 'z', and fn takes 'x', 'y'; rename it, or add it to the function"),
+    (lambda: run(bowl, [(0.0, 1.0)]), "the space is [(0.0, 1.0)], expected a dict such as {'x': (0.0, 1.0)}"),
+    (lambda: run(lambda **_: None, SPACE), "fn returned None in trial 0, expected a number; end it with a return statement"),
+    (lambda: run(lambda **_: (1.0, 2.0), SPACE), "fn returned (1.0, 2.0) in trial 0, expected a number; for several objectives call uhebo.optimize"),
+    (lambda: run(bowl, SPACE | {"x": ("a", "b")}), f"parameter 'x': got ('a', 'b'), {A_PARAMETER}; for choices write a list, ['a', 'b']"),
+    (lambda: run(bowl, SPACE | {"x": (0.0, 1.0, 0.1)}), f"parameter 'x': got (0.0, 1.0, 0.1), {A_PARAMETER}; write Float(0.0, 1.0, step=0.1)"),
+    (lambda: run(bowl, SPACE | {"x": range(5)}), f"parameter 'x': got range(0, 5), {A_PARAMETER}; write Int(0, 4, step=1)"),
+    (lambda: run(bowl, SPACE | {"x": 0.5}), f"parameter 'x': got 0.5, {A_PARAMETER}; to keep it fixed write [0.5]"),
+    (lambda: Float(0, 1, 0.1), "Float takes only low, high by position; write the rest by name, such as log=…"),
+    (lambda: Float(0, 1, log=True), "low=0.0 with log=True, expected low > 0; raise it or drop the log"),
+    (lambda: Int(0.5, 3), "low is 0.5; expected an integer; use Float for other numbers, Categorical for the rest"),
+    (lambda: Categorical("adam", "sgd"), "Categorical takes only choices by position; put the values into one list"),
+    (lambda: Categorical("adam"), "choices are 'adam', expected a list such as ['adam', 'sgd']"),
+    # Several objectives
+    (lambda: uhebo.optimize(bowl, SPACE, 5, direction=["minimize"] * 2), "optimize has no option 'direction'; did you mean directions?"),
+    (lambda: uhebo.optimize(bowl, SPACE, 5, directions=["minimize"]), "directions has 1 objectives; expected 2 to 4; minimize and maximize take one"),
+    (lambda: front().best_params, "there is no single best trial: the study has 2 objectives, and result.study.best_trials is its front"),
+    (lambda: front().belief.predict({"x": 0.5}), "there are several objectives ('value_0', 'value_1'); ask for one: belief.only(name).predict(…)"),
+    # The sampler
+    (lambda: UHESampler("uhe"), "UHESampler takes no arguments by position; write them by name, such as method=…"),
+    (lambda: UHESampler(n_iter=60), "UHESampler has no option 'n_iter'; did you mean n_trials?"),
+    (lambda: UHESampler(prior="wide"), "unknown prior 'wide'; choose one of paper, paper-scale, paper-ev, flat, dim-scaled, precise, shared-scale, auto, or pass a Prior"),
+    # What was found
+    (lambda: result().best_score, "Result has no attribute 'best_score'; did you mean best_value?"),
+    (lambda: result().x, "Result has no attribute 'x'; did you mean best_params?"),
+    (lambda: predict({"x": 0.5}), "parameter 'y' is missing, expected a number from 0.0 to 1.0; correct it, or leave the point out"),
+    (lambda: predict({"x": 0.5, "y": 0.5, "z": 1}), "there is no parameter 'z'; the parameters are x, y"),
+    (lambda: predict({"x": 0.5, "Y": 0.5}), "there is no parameter 'Y'; did you mean 'y'? The parameters are x, y"),
+    (lambda: predict([0.5]), "a point has 1 values; expected one for each of belief.names, in that order: x, y"),
+    (lambda: predict(0.5), "params is 0.5; expected {name: value}, a list of these, a data frame, or an array with a column for each of belief.names"),
+    (lambda: result().report("report.pdf"), "path is 'report.pdf'; the report is HTML: name it report.html"),
+    (lambda: uhebo.diagnose(result()), "study is a Result; expected an Optuna study, such as result.study or uhebo.load('study.db').study"),
+    (lambda: uhebo.load(3), "storage is 3; expected a file, a database URL or an Optuna storage"),
+    (lambda: uhebo.load("none.db"), "there is no file none.db; make a study with: uhebo create none.db …"),
+    (lambda: uhebo.minimise, "module 'uhebo' has no attribute 'minimise'; did you mean uhebo.minimize?"),
+    (lambda: uhebo.Integer, "module 'uhebo' has no attribute 'Integer'; did you mean uhebo.Int?"),
+    # scikit-learn
+    (lambda: search(n_trials=5), "UHESearchCV has no option 'n_trials'; did you mean n_iter?"),
+    (lambda: search(seed=0), "UHESearchCV has no option 'seed'; did you mean random_state?"),
+    (lambda: search(space={"c": (0.1, 1.0)}), "SVC has no parameter 'c'; did you mean 'C'?"),
+    (lambda: search(sampler_options={"seed": 0}), "sampler_options has 'seed'; give random_state of UHESearchCV instead"),
+    (lambda: search(sampler_options={"kernl": "se"}), "sampler_options: UHESampler has no option 'kernl'; did you mean kernel?"),
+    (lambda: UHERegressor("map"), "UHERegressor takes no arguments by position; write them by name, such as estimator=…"),
+    (lambda: UHERegressor(kernel="RBF").fit([[0.0], [1.0]], [0.0, 1.0]), f"unknown kernel 'RBF'; did you mean 'se'? Or {KERNELS}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "message"), MISTAKES, ids=[message.split(";")[0] for _, message in MISTAKES])
+def test_first_mistakes(
+    mistake: Callable[[], Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, which says what to do, and nothing is left behind: no file, and no study either."""
+    result(), front()
+    made: list[Any] = []
+    create = optuna.create_study
+
+    def create_study(**given: Any) -> Any:
+        made.append(given)
+        return create(**given)
+
+    monkeypatch.setattr(optuna, "create_study", create_study)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((InvalidInputError, AttributeError)) as caught:
+        mistake()
+    assert str(caught.value) == message
+    assert list(tmp_path.iterdir()) == []
+    assert len(made) == message.startswith("fn returned")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = run(bowl, SPACE, np.int64(2), seed=np.uint8(0), timeout=np.float32(60), n_jobs=np.int8(1))
+    assert len(found.study.trials) == 2
+
+
+def test_points_to_predict_may_come_in_any_form() -> None:
+    """All forms of the same two points, one of them by itself, in a space with a choice and a constant."""
+    pandas = require("pandas", "pip install pandas")
+    space: dict[str, Any] = {"n": Int(1, 100, log=True), "kind": ["a", "b"], "fixed": (3, 3)}
+    belief = uhebo.minimize(lambda n, kind, fixed: n + fixed * (kind == "b"), space, 6, seed=0, method="map").surrogate
+    points = [{"n": 10, "kind": "a", "fixed": 3}, {"n": 50, "kind": "b", "fixed": 3}]
+    frame = pandas.DataFrame(points)
+    assert belief.names == ("kind", "n")
+    rows = [["a", 10], ("b", 50)]
+    mean, deviation = belief.predict(points)
+    for given in (
+        points,
+        tuple(points),
+        frame,
+        frame[["kind", "n"]],
+        rows,
+        np.array(rows, dtype=object),
+        [r[:2] for r in rows],
+    ):
+        np.testing.assert_array_equal(belief.predict(given), (mean, deviation))
+    for single in (points[0], frame.iloc[0], rows[0], np.array(rows[0], dtype=object)):
+        assert belief.predict(single) == (mean[0], deviation[0])
+    assert belief.predict([])[0].shape == (0,)
+    with pytest.raises(InvalidInputError, match="points of several kinds"):
+        belief.predict([points[0], rows[1]])
+    with pytest.raises(InvalidInputError, match="there is no parameter 'number'"):
+        belief.predict(frame.assign(number=0))

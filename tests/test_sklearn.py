@@ -319,7 +319,7 @@ def test_groups_reach_the_splitter() -> None:
         ({"batch_size": 0}, "batch_size is 0"),
         ({"method": "no such"}, "unknown method"),
         ({"sampler_options": {"colour": 1}}, "sampler_options: .*colour"),
-        ({"sampler_options": {"seed": 1}}, "sampler_options: .*seed"),
+        ({"sampler_options": {"seed": 1}}, "sampler_options has 'seed'; give random_state"),
     ],
 )
 def test_misuse_is_a_typed_error(options: dict[str, Any], message: str) -> None:

@@ -251,7 +251,7 @@ def test_a_study_that_was_made_for_the_other_direction_is_refused(url: str, opti
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"direction": "max"}, "unknown direction 'max'; choose one of minimize, maximize"),
+        ({"direction": "max"}, "unknown direction 'max'; did you mean 'maximize'[?]"),
         ({"aquisition": "ucb"}, "work has no option 'aquisition'; did you mean acquisition[?]"),
         ({"method": "bayes"}, "unknown method 'bayes'"),
     ],

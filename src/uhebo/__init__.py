@@ -51,7 +51,11 @@ __all__ = sorted(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'uhebo' has no attribute {name!r}")
+        from uhebo.checks import meant
+
+        near = None if name.startswith("_") else meant(name, __all__)
+        hint = f"; did you mean uhebo.{near}?" if near else ""
+        raise AttributeError(f"module 'uhebo' has no attribute {name!r}{hint}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

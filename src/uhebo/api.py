@@ -1,8 +1,7 @@
 """One call: `minimize`, `maximize`, and `optimize` for several objectives."""
 
-import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
+from uhebo.checks import by_name
 from uhebo.directions import Direction, checked_directions
 from uhebo.errors import InvalidInputError
 from uhebo.executor import GivenExecutor
@@ -20,21 +20,12 @@ from uhebo.optuna_.gaps import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
-from uhebo.search import Callback, Constraints, How, SeveralValues, search
+from uhebo.search import RETRIES, Callback, Constraints, How, SeveralValues, search
 from uhebo.space import When
 from uhebo.space.rules import GivenRule
 
-SYNONYMS = {
-    **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter"), "n_trials"),
-    **dict.fromkeys(("init_points", "n_initial_points", "num_initial_points"), "n_startup_trials"),
-    **dict.fromkeys(("x0", "points_to_evaluate", "initial_points"), "initial"),
-    "random_state": "seed",
-    "sampler": "method",
-    "workers": "n_jobs",
-}
-"""Names that other libraries have for an option -> the option."""
 
-
+@by_name(UHESampler)
 def minimize(
     fn: Function,
     space: Mapping[str, Any],
@@ -49,7 +40,7 @@ def minimize(
     executor: GivenExecutor | None = None,
     n_parallel: int | None = None,
     evaluation_timeout: float | None = None,
-    retries: int = 2,
+    retries: int = RETRIES,
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -98,10 +89,11 @@ def minimize(
         initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
         progress, catch,
     )  # fmt: skip
-    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=minimize)
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to})
     return search("minimize", fn, space, n_trials, constraints, sampler_for, how)
 
 
+@by_name(UHESampler)
 def maximize(
     fn: Function,
     space: Mapping[str, Any],
@@ -116,7 +108,7 @@ def maximize(
     executor: GivenExecutor | None = None,
     n_parallel: int | None = None,
     evaluation_timeout: float | None = None,
-    retries: int = 2,
+    retries: int = RETRIES,
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -130,10 +122,11 @@ def maximize(
         initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
         progress, catch,
     )  # fmt: skip
-    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=maximize)
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to})
     return search("maximize", fn, space, n_trials, constraints, sampler_for, how)
 
 
+@by_name(minimize, UHESampler)
 def optimize(
     fn: SeveralValues,
     space: Mapping[str, Any],
@@ -157,7 +150,7 @@ def optimize(
     arguments = inspect.signature(minimize).parameters.values()
     run = {a.name: options.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
     constraints, subject_to, seed, method = (run.pop(name) for name in ("constraints", "subject_to", "seed", "method"))
-    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to}, of=minimize)
+    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to})
     result = search(named, fn, space, n_trials, constraints, sampler_for, How(**run))
     return ParetoResult(result.study, result.interrupted)
 
@@ -171,6 +164,8 @@ def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Re
     """
     from uhebo.storage import places
 
+    if not isinstance(storage, (str, Path, BaseStorage)):
+        raise InvalidInputError(f"storage is {storage!r}; expected a file, a database URL or an Optuna storage")
     place = places.Place("the storage", None, "") if isinstance(storage, BaseStorage) else places.place_of(str(storage))
     opened = places.open_storage(storage if isinstance(storage, BaseStorage) else place)
     with QUIET:
@@ -184,36 +179,26 @@ def make_sampler(
     options: Mapping[str, Any],
     budget: int,
     *,
-    of: Callable[..., Any] = UHESampler,
-    given: str = "",
     space: Mapping[str, Any] | None = None,
     constraints: Constraints | None = None,
 ) -> UHESampler:
-    """A sampler with the options that a function (`of`) was called with; one that neither has is refused.
+    """A sampler with the options that a function was called with.
 
     It knows the space from the start where the first trial must keep to something: rules, conditions.
     """
     options = constrained(options, constraints)
-    known = {name for made in (of, UHESampler) for name in inspect.signature(made).parameters} - {"options"}
-    for name in options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = SYNONYMS.get(name, near[0] if near else None)
-            hint = f"did you mean {meant}?" if meant in known else f"its options are {', '.join(sorted(known))}"
-            raise InvalidInputError(f"{given}{of.__name__} has no option {name!r}; {hint}")
     chosen = options if method is None else {**options, "method": method}
     bound = options.get("subject_to", ()) != () or any(isinstance(given, When) for given in (space or {}).values())
     chosen = {**chosen, "space": space} if bound and space is not None else chosen
-    try:
-        return UHESampler(n_trials=budget, seed=seed, **chosen)
-    except TypeError as error:  # a misspelt option, or one that has an argument of its own
-        raise InvalidInputError(f"{given}{error}; the options are those of uhebo.UHESampler") from error
+    return UHESampler(n_trials=budget, seed=seed, **chosen)
 
 
 def constrained(options: Mapping[str, Any], constraints: Constraints | None) -> Mapping[str, Any]:
     """Options of the sampler with a function of the parameters as its constraints."""
     if constraints is None:
         return options
+    if options.get("constraints_func") is not None:
+        raise InvalidInputError("constraints and constraints_func are both given; drop constraints_func")
     return {**options, "constraints_func": partial(_at_params, constraints)}
 
 

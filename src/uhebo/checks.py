@@ -3,17 +3,60 @@
 NumPy's numbers are numbers; True and False are not. `also` ends the sentence with what else the caller accepts.
 """
 
+import difflib
+import inspect
 import math
 import sys
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from uhebo.errors import InvalidInputError
 
 T = TypeVar("T")
+P = ParamSpec("P")
 LARGEST = sys.float_info.max
+SYNONYMS = (
+    {"n_trials", "n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter", "iterations", "n_iterations"},
+    {"n_startup_trials", "init_points", "n_initial_points", "num_initial_points", "n_initial"},
+    {"initial", "x0", "points_to_evaluate", "initial_points"},
+    {"seed", "random_state", "random_seed", "rng"},
+    {"method", "sampler", "algorithm", "algo", "strategy"},
+    {"n_jobs", "workers", "n_workers", "num_workers"},
+    {"space", "bounds", "pbounds", "dimensions", "search_space", "search_spaces", "param_grid", "param_distributions"},
+    {"fn", "func", "function", "objective"},
+    {"acquisition", "acq_func", "acquisition_function", "acq"},
+    {"progress", "show_progress_bar", "progress_bar", "verbose", "disp"},
+    {"callbacks", "callback"},
+    {"timeout", "max_time", "time_limit", "time_budget_s"},
+    {"storage", "db", "database", "url"},
+    {"deterministic", "noiseless", "noise_free"},
+    {"se", "rbf", "gaussian", "squared-exponential", "sqexp"},
+    {"matern52", "matern", "matern-5/2", "matern2.5"},
+    {"matern32", "matern-3/2", "matern1.5"},
+    {"log-ei", "ei", "logei", "expected-improvement"},
+    {"ucb", "lcb", "gp-ucb"},
+    {"thompson", "ts", "thompson-sampling"},
+    {"minimize", "min", "minimise"},
+    {"maximize", "max", "maximise"},
+    {"auto", "gp", "bo", "default"},
+    {"Int", "Integer", "Discrete"},
+    {"Float", "Real", "Continuous", "Uniform"},
+    {"Categorical", "Choice", "Ordinal"},
+    {"UHESearchCV", "BayesSearchCV", "RandomizedSearchCV", "OptunaSearchCV"},
+    {"best_params", "x", "best", "best_parameters", "best_x", "params", "best_params_"},
+    {"best_value", "fun", "best_score", "best_score_", "value", "y", "best_y", "best_f"},
+    {"history", "trials", "dataframe", "trials_dataframe", "to_pandas", "cv_results_", "results"},
+    {"pareto", "best_trials", "pareto_front"},
+)
+"""Names for the same thing, ours among those that other libraries have."""
+INSTEAD = {
+    "direction": "call uhebo.minimize or uhebo.maximize, or give it to the study",
+    "directions": "uhebo.optimize takes several objectives",
+}
+"""What to do in place of giving an option."""
 
 
 def plain(value: Any) -> Any:
@@ -59,6 +102,79 @@ def boolean(name: str, value: Any) -> bool:
 def choice(kind: str, value: T, options: Iterable[T], *, also: str = "") -> T:
     """One of `options`, such as the names in a table."""
     known = tuple(options)
-    if value not in known:
-        raise InvalidInputError(f"unknown {kind} {value!r}; choose one of {', '.join(map(str, known))}{also}")
-    return value
+    if isinstance(value, str) and value in known:
+        return value
+    near = meant(value, [each for each in known if isinstance(each, str)]) if isinstance(value, str) else None
+    hint = f"did you mean {near!r}? Or " if near else ""
+    raise InvalidInputError(f"unknown {kind} {value!r}; {hint}choose one of {', '.join(map(str, known))}{also}")
+
+
+def meant(name: str, known: Collection[str]) -> str | None:
+    """The known name that was probably meant by another one: a misspelling, or what other libraries call it."""
+    plainly = name.lower().replace("_", "-").replace(" ", "-")
+    for each in known:
+        if each.lower().replace("_", "-") == plainly:
+            return each
+    for group in SYNONYMS:
+        if name in group or plainly in group:
+            for each in known:
+                if each in group:
+                    return each
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def by_name(*further: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorator: a call with an option that there is not, or with one by position, is refused in words.
+
+    `further` are those whose options the function takes too, to pass them on.
+    """
+
+    def decorate(fn: Callable[P, T]) -> Callable[P, T]:
+        @wraps(fn)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            check_call(fn, further, len(args), kwargs)
+            return fn(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def check_call(
+    fn: Callable[..., Any], further: tuple[Callable[..., Any], ...], positional: int, given: Iterable[str]
+) -> None:
+    """Refuse arguments that a function does not have; those that are missing Python itself names well."""
+    called = fn.__qualname__.split(".")[0]
+    ordered, known = _arguments(fn, further)
+    if positional > len(ordered):
+        first = ", ".join(name for name in ordered if name != "self")
+        others = [name for name in known if name not in ordered]
+        rest = "put the values into one list"
+        if others:
+            rest = f"write {'the rest' if first else 'them'} by name, such as {others[0]}=…"
+        takes = f"only {first}" if first else "no arguments"
+        raise InvalidInputError(f"{called} takes {takes} by position; {rest}")
+    for name in given:
+        if name not in known:
+            raise InvalidInputError(f"{called} has no option {name!r}; {_instead(name, known, ordered)}")
+
+
+def _instead(name: str, known: tuple[str, ...], ordered: tuple[str, ...]) -> str:
+    near = meant(name, known)
+    if near is not None:
+        return f"did you mean {near}?"
+    if name in INSTEAD:
+        return INSTEAD[name]
+    return f"its options are {', '.join(sorted(set(known) - set(ordered)))}"
+
+
+@cache
+def _arguments(
+    fn: Callable[..., Any], further: tuple[Callable[..., Any], ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Arguments that may be given by position, and all that may be given by name."""
+    every = [a for each in (fn, *further) for a in inspect.signature(each).parameters.values()]
+    own = inspect.signature(fn).parameters.values()
+    ordered = tuple(a.name for a in own if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD))
+    named = (a.name for a in every if a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY) and a.name != "self")
+    return ordered, tuple(dict.fromkeys(named))

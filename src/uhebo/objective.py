@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, Trial
 
+from uhebo.checks import meant
 from uhebo.errors import CannotEvaluate, InvalidInputError
 
 Function = Callable[..., float]
@@ -81,9 +82,13 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
             "from it"
         )
     if missing:
+        near = [] if open_ended else [(name, meant(name, [n for n in names if n not in takes])) for name in missing]
+        renamed = [f"rename {other!r} to {name!r}" for name, other in near if other]
+        todo = renamed[0] if renamed else "add it to the space, rename it, or give it a default"
+        if len(needed) == 1 and len(names) > 1 and not renamed:
+            todo = f"parameters come by name: write def fn({', '.join(names)}), or def fn(**{needed[0]})"
         raise InvalidInputError(
-            f"{called} needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; "
-            "add it to the space, rename it, or give it a default"
+            f"{called} needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; {todo}"
         )
     if absent:
         raise InvalidInputError(
@@ -119,8 +124,14 @@ def checked_value(value: Any, number: int) -> float:
         if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
             raise TypeError
         return float(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"fn returned {value!r} in trial {number}, expected a number") from error
+    except (TypeError, ValueError):
+        instead = ""
+        if value is None:
+            instead = "; end it with a return statement"
+        elif isinstance(value, (tuple, list, Mapping)) and len(value) > 1:
+            instead = "; for several objectives call uhebo.optimize"
+        shown = repr(value)[:LONGEST]
+        raise InvalidInputError(f"fn returned {shown} in trial {number}, expected a number{instead}") from None
 
 
 def _arguments(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:

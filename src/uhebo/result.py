@@ -12,6 +12,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief import Belief
+from uhebo.checks import meant
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
@@ -144,6 +145,14 @@ class Result:
         from uhebo.report import write_report
 
         return write_report(self.study, path)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Only for what is not there: say what there is."""
+            near = None if name.startswith("_") else meant(name, [each for each in dir(type(self)) if each[0] != "_"])
+            hint = f"; did you mean {near}?" if near else ""
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
         trials = self._read.get_trials(deepcopy=False)

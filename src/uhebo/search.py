@@ -31,6 +31,8 @@ SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
 """A function of the user's with one value for each objective."""
 Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
 Callback = Callable[[Study, FrozenTrial], None]
+RETRIES = 2
+"""How often an evaluation whose worker was lost is tried again, unless said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,18 @@ class How:
             integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
         if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
             raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
+        if not all(isinstance(each, type) and issubclass(each, Exception) for each in self.caught):
+            raise InvalidInputError(
+                f"catch is {self.catch!r}; expected a class of exceptions such as ValueError, or a tuple of them"
+            )
+        if self.study_name is not None and (not isinstance(self.study_name, str) or not self.study_name):
+            raise InvalidInputError(f"study_name is {self.study_name!r}; expected a name such as 'first', or None")
+        integer("retries", self.retries, 0)
+
+    @property
+    def caught(self) -> tuple[type[Exception], ...]:
+        """Exceptions that fail a trial and not the run."""
+        return tuple(self.catch) if isinstance(self.catch, (tuple, list)) else (self.catch,)
 
     def evaluations(self) -> Evaluations | None:
         """Where the function is called, if not here."""
@@ -67,9 +81,9 @@ class How:
             if self.n_jobs != 1:
                 raise InvalidInputError("n_jobs is for threads here; with an executor, give n_parallel instead")
             return Evaluations(self.executor, self.n_parallel, self.evaluation_timeout, self.retries)
-        for name in ("n_parallel", "evaluation_timeout"):
-            if getattr(self, name) is not None:
-                raise InvalidInputError(f"{name} is for an executor, and none was given")
+        for name, default in (("n_parallel", None), ("evaluation_timeout", None), ("retries", RETRIES)):
+            if getattr(self, name) != default:
+                raise InvalidInputError(f"{name} is for an executor, and none was given; leave it out, or give one")
         return None
 
 
@@ -83,6 +97,8 @@ def search(
     how: How,
 ) -> Result:
     """Search with the sampler for a number of trials; what cannot work is refused before it leaves a study behind."""
+    if callable(space) and isinstance(fn, Mapping):
+        raise InvalidInputError("fn and space are exchanged; the function comes first, then the space")
     searched = SearchSpace.of(space)
     warn_of_shorthands(space)
     storable(searched.distributions, how.storage)
@@ -98,7 +114,8 @@ def search(
         if constraints is not None:
             constraints = evaluations.of(constraints, searched.names)
     sampler_for = partial(sampler_for, space=space, constraints=constraints)
-    sampler_for(n_trials)
+    several = 1 if isinstance(direction, str) else len(direction)
+    sampler_for(n_trials).check_suits(several, constraints is not None)
     started: set[int] = set()
     one_by_one = threading.Lock()
 
@@ -127,7 +144,6 @@ def search(
         if study.sampler.is_exhausted(study):
             logger.warning("all points of the space have been tried: nothing is run; when_exhausted='repeat' goes on")
             return Result(study)
-        catch = how.catch if isinstance(how.catch, tuple) else (how.catch,)
         try:
             study.optimize(
                 objective,
@@ -135,7 +151,7 @@ def search(
                 timeout=how.timeout,
                 n_jobs=how.n_jobs if evaluations is None else evaluations.n_parallel,
                 callbacks=list(how.callbacks),
-                catch=catch if evaluations is None else (*catch, EvaluationFailed),
+                catch=how.caught if evaluations is None else (*how.caught, EvaluationFailed),
                 show_progress_bar=sys.stderr.isatty() if how.progress is None else how.progress,
             )
         except KeyboardInterrupt:

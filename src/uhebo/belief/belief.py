@@ -6,7 +6,7 @@ the theta and the posterior that suggests. Each outcome has a GP of its own on s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from uhebo.belief.failures import classifier
 from uhebo.belief.fitting import fit_theta
 from uhebo.belief.history import FAILING, History, Outcome, Slot
 from uhebo.belief.mixture import mixture_quantile
+from uhebo.belief.points import Points, points_of
 from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Model
@@ -144,7 +145,7 @@ class Belief:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameters in the model."""
+        """Parameters in the model, in the order of its columns: those that can vary, by the alphabet."""
         return self.space.names
 
     @property
@@ -177,31 +178,33 @@ class Belief:
         }
         return {reason: number for reason, number in reasons.items() if number}
 
-    def predict(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
-        """Mean and standard deviation of the objective (noise left out) at one point, or arrays of them at several."""
+    def predict(self, params: Points) -> tuple[Any, Any]:
+        """Mean and standard deviation of the objective (noise left out) at one point, or arrays of them at several.
+
+        One point is {name: value}, or its values in the order of `names`. Several are a list of these, a data frame
+        with a column for each parameter, or an array (n, d) with columns in the order of `names`.
+        """
         self._check_single()
         rows, single = self._rows(params)
         mean, deviation = self.objective.predict(rows)
         return (float(mean[0]), float(deviation[0])) if single else (mean, deviation)
 
-    def quantiles(
-        self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], levels: Sequence[float] = (0.05, 0.5, 0.95)
-    ) -> Array:
+    def quantiles(self, params: Points, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the objective (noise left out): one for each level, or (levels, points) at several points."""
-        if not all(0.0 < level < 1.0 for level in levels):
-            raise InvalidInputError(f"levels is {tuple(levels)!r}; expected probabilities between 0 and 1")
+        if not isinstance(levels, Iterable) or not all(0.0 < level < 1.0 for level in levels):
+            raise InvalidInputError(f"levels is {levels!r}; expected a list of probabilities between 0 and 1")
         self._check_single()
         rows, single = self._rows(params)
         found = self.objective.quantiles(rows, levels)
         return found[:, 0] if single else found
 
-    def feasibility(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+    def feasibility(self, params: Points) -> Any:
         """Probability that all constraints are kept (noise left out), at one point or at several; 1 without any."""
         rows, single = self._rows(params)
         chance = np.exp(log_chance(tuple(found.limit for found in self.constraints.values()), rows))
         return float(chance[0]) if single else chance
 
-    def failure(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+    def failure(self, params: Points) -> Any:
         """Probability that an evaluation fails, at one point or at several: by the place, if some fail more than
         others, or else the share of trials that did."""
         rows, single = self._rows(params)
@@ -220,17 +223,8 @@ class Belief:
                 f"there are several objectives ({names}); ask for one: belief.only(name).predict(…)"
             )
 
-    def _rows(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Array, bool]:
-        single = isinstance(params, Mapping)
-        points = [params] if isinstance(params, Mapping) else list(params)
-        if not all(isinstance(point, Mapping) for point in points):
-            raise InvalidInputError(f"params is {params!r}; expected {{name: value}}, or a list of such points")
-        known = {*self.space.distributions, *self.space.others}
-        unknown = sorted({str(name) for point in points for name in point} - known)
-        if unknown:
-            raise InvalidInputError(
-                f"there is no parameter {unknown[0]!r}; the parameters are {', '.join(sorted(known))}"
-            )
+    def _rows(self, params: Points) -> tuple[Array, bool]:
+        points, single = points_of(params, self.space)
         return self.space.encode_many(points), single
 
 

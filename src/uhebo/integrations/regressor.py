@@ -55,6 +55,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         True
     """
 
+    @checks.by_name()
     def __init__(
         self,
         *,

@@ -30,6 +30,8 @@ except ImportError as error:
 
 Results = dict[str, Any]
 """What scikit-learn calls `cv_results_`."""
+OURS = {"seed": "random_state", "n_trials": "n_iter", "method": "method", "space": "space"}
+"""Options of the sampler -> arguments of the search that they come from."""
 ALL_FAILED = re.compile(r"All the \d+ fits failed")
 """How scikit-learn's error begins when no fit of a call succeeded: for a grid the end, here one bad candidate."""
 
@@ -97,6 +99,7 @@ class UHESearchCV(BaseSearchCV):
         "sampler_options": [Mapping, None],
     }
 
+    @checks.by_name()
     def __init__(
         self,
         estimator: Any,
@@ -203,18 +206,24 @@ class UHESearchCV(BaseSearchCV):
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
             replaced = any(name.startswith(f"{other}__") for other in distributions)
             if name not in known and not replaced:
-                raise InvalidInputError(
-                    f"{type(self.estimator).__name__} has no parameter {name!r}; expected one of {', '.join(known)}"
-                )
+                near = checks.meant(name, known)
+                hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
+                raise InvalidInputError(f"{type(self.estimator).__name__} has no parameter {name!r}; {hint}")
         return space
 
     def _sampler(self) -> UHESampler:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        return make_sampler(
-            seed, self.method, self.sampler_options or {}, self.n_iter, given="sampler_options: ", space=self.space
-        )
+        options = self.sampler_options or {}
+        for name in options:
+            if name in OURS:
+                raise InvalidInputError(f"sampler_options has {name!r}; give {OURS[name]} of UHESearchCV instead")
+        try:
+            checks.check_call(UHESampler, (), 0, options)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"sampler_options: {error}") from None
+        return make_sampler(seed, self.method, options, self.n_iter, space=self.space)
 
     def _metric(self, results: Results) -> str:
         """The column of the results that the search makes large."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from uhebo.belief.history import Trial
+from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Model
 from uhebo.estimate.shrink import Scaling, a_gp_ucb_scaling, wang_de_freitas_scaling
@@ -214,6 +215,8 @@ METHODS: dict[str, Method] = {
 
 def register(name: str, method: Strategy | Method) -> None:
     """Make a method known under a name; an existing name is not overwritten."""
+    if not isinstance(name, str) or not name:
+        raise InvalidInputError(f"name is {name!r}; expected a name such as 'mine'")
     if name in METHODS:
         raise InvalidInputError(f"there is a method {name!r} already; choose another name")
     METHODS[name] = as_method(method)
@@ -222,10 +225,7 @@ def register(name: str, method: Strategy | Method) -> None:
 def named_method(method: str | Strategy | Method) -> Method:
     """The method of that name; a function or a `Method` passes through."""
     if isinstance(method, str):
-        if method not in METHODS:
-            known = ", ".join(METHODS)
-            raise InvalidInputError(f"unknown method {method!r}; choose one of {known}, or pass a function")
-        return METHODS[method]
+        return METHODS[choice("method", method, METHODS, also=", or pass a function")]
     return as_method(method)
 
 
@@ -233,6 +233,6 @@ def as_method(method: Strategy | Method) -> Method:
     """A function by itself has the paper's model and acquisition."""
     if isinstance(method, Method):
         return method
-    if not callable(method):
+    if not callable(method) or isinstance(method, type):
         raise InvalidInputError(f"method is {method!r}; expected a name, a function Step -> Proposal, or a Method")
     return Method(method)

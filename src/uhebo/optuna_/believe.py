@@ -17,6 +17,7 @@ from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.declared import from_record
 from uhebo.optuna_.fronts import objective_names
+from uhebo.optuna_.gaps import check_study
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 
@@ -56,6 +57,7 @@ class StudyModel:
 
 def model_of(study: Study, objective: str | int | None = None) -> StudyModel:
     """The model behind the suggestions of a study; of several objectives, of the one with this name or number."""
+    check_study(study)
     sampler, borrowed = _sampler_of(study)
     space = sampler.search_space(study)
     number = max((trial.number for trial in trials_of(study)), default=-1) + 1

@@ -17,7 +17,7 @@ from uhebo.optuna_.constraints import agreed_names, constraints_of, in_order
 from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_counting, trials_of
 from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
 from uhebo.optuna_.fronts import objective_names
-from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
 from uhebo.space import SearchSpace
 
 LONGEST_REASON = 300
@@ -29,6 +29,7 @@ Values = float | list[float] | tuple[float, ...] | Mapping[str, float]
 
 def changes(study: Study) -> list[Change]:
     """Every change that was made to the study's trials, the earliest first."""
+    check_study(study)
     return changes_of(study)
 
 
@@ -128,6 +129,7 @@ def study_trials(study: Study) -> list[FrozenTrial]:
 
 
 def _trial(study: Study, number: int) -> FrozenTrial:
+    check_study(study)
     by_number = {trial.number: trial for trial in trials_of(study)}
     if integer("number", number) not in by_number:
         raise InvalidInputError(f"there is no trial {number!r}; the study has {len(by_number)} trials, from 0")

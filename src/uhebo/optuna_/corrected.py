@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.optuna_.corrections import applied, read_changes
 from uhebo.optuna_.delegating import DelegatingStorage
-from uhebo.optuna_.gaps import is_view, storage_of
+from uhebo.optuna_.gaps import check_study, is_view, storage_of
 
 
 class CorrectedStorage(DelegatingStorage):
@@ -34,6 +34,7 @@ def corrected(study: Study) -> Study:
 
     Optuna itself shows what was told: `study.best_trial` knows nothing of `uhebo.amend`.
     """
+    check_study(study)
     if is_view(study):
         return study
     storage = CorrectedStorage(storage_of(study))

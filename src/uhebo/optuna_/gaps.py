@@ -14,12 +14,22 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import Trial
 
+from uhebo.errors import InvalidInputError
 from uhebo.numerics.threads import ProcessWide, Undo
 from uhebo.optuna_.delegating import DelegatingStorage
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
 
 Through = Callable[[Callable[[], Any]], Any]
+
+
+def check_study(study: object) -> None:
+    """Refuse what is not a study, such as a result or the name of a file."""
+    if not isinstance(study, Study):
+        raise InvalidInputError(
+            f"study is a {type(study).__name__}; expected an Optuna study, such as result.study or "
+            "uhebo.load('study.db').study"
+        )
 
 
 def storage_of(study: Study) -> BaseStorage:

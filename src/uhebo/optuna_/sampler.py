@@ -26,8 +26,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.acquire.functions import check_acquisition
-from uhebo.checks import boolean, choice, integer, number, optional_integer
-from uhebo.errors import InvalidInputError
+from uhebo.checks import boolean, by_name, choice, integer, number, optional_integer
 from uhebo.estimate import READINGS, Reading
 from uhebo.gp import Prior, named_prior
 from uhebo.gp.kernels import Kernel, named_kernel
@@ -39,8 +38,8 @@ from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
-from uhebo.optuna_.sampler_settings import leave_settings, plain_setting
-from uhebo.optuna_.several import check_objectives, checked_reference
+from uhebo.optuna_.sampler_settings import checked_independent, leave_settings, plain_setting
+from uhebo.optuna_.several import check_constrained, check_number, check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import Penalties, warn_once, write_tags
 from uhebo.space import SearchSpace
@@ -92,6 +91,7 @@ class UHESampler(BaseSampler):
             rule.
     """
 
+    @by_name()
     def __init__(
         self,
         *,
@@ -129,9 +129,7 @@ class UHESampler(BaseSampler):
             beta = number("beta", beta, 0.0, also=", or 'theory'")
         choice("reward_clip", reward_clip, get_args(Clip))
         self.when_exhausted = choice("when_exhausted", when_exhausted, get_args(WhenExhausted))
-        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
-            raise InvalidInputError(f"independent_sampler is {independent_sampler!r}; expected an Optuna sampler")
-        self._independent_sampler = independent_sampler
+        self._independent_sampler = checked_independent(independent_sampler)
         self._constraints_func = constraints.checked_function(constraints_func)
         self._penalties = choice("penalties", penalties, get_args(Penalties))
         self.subject_to = declared.checked_rules(subject_to)
@@ -193,8 +191,7 @@ class UHESampler(BaseSampler):
                 write_tags(study, trial, {"role": "initial", "t": 0})
             return {}
         trials, space = _read_already(study, trial)
-        if space is None:
-            space = self.search_space(study, trials)
+        space = space or self.search_space(study, trials)
         if space.columns.keys() != search_space.keys():
             # Somebody else's space, such as what a `PartialFixedSampler` leaves open.
             space = restricted(space, search_space)
@@ -255,12 +252,14 @@ class UHESampler(BaseSampler):
 
     @single_threaded
     def _propose(self, step: Step) -> Proposal:
-        if step.history.constraints and not self._method.constrained:
-            raise InvalidInputError(
-                f"this study has constraints, and the method {self.method!r} does not say that it keeps to them; if it "
-                "proposes by step.model and step.random alone, pass Method(propose, constrained=True)"
-            )
+        if step.history.constraints:
+            check_constrained(self.method, self._method.constrained)
         return self._method.propose(step)
+
+    def check_suits(self, objectives: int, constrained: bool) -> None:
+        """Refuse so many objectives, or constraints, where the method cannot do with them."""
+        check_number(objectives, self.method, self._method.several, self.settings.reference_point)
+        check_constrained(self.method, self._method.constrained or not constrained)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution

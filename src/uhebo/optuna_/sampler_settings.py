@@ -3,9 +3,11 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
+from uhebo.errors import InvalidInputError
 from uhebo.optuna_.gaps import storage_of, study_id_of
 
 SETTINGS_ATTRIBUTE = "uhebo:sampler"
@@ -28,3 +30,10 @@ def leave_settings(study: Study, arguments: dict[str, Any]) -> None:
 def plain_setting(value: Any) -> Any:
     """An argument as JSON can hold it and give it back; None if it cannot."""
     return list(value) if isinstance(value, tuple) else value if isinstance(value, (str, int, float)) else None
+
+
+def checked_independent(given: BaseSampler | None) -> BaseSampler | None:
+    """The sampler of parameters that the model does not cover."""
+    if given is not None and not isinstance(given, BaseSampler):
+        raise InvalidInputError(f"independent_sampler is {given!r}; expected an Optuna sampler, or None")
+    return given

@@ -13,15 +13,27 @@ from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_too_many_objectives
 def check_objectives(study: Study, method: object, several: bool, reference: Sequence[float] | None) -> None:
     """Refuse a study whose objectives are too many, or more than one where the method takes one."""
     refuse_too_many_objectives(study)
-    if reference is not None and len(reference) != len(study.directions):
+    check_number(len(study.directions), method, several, reference)
+
+
+def check_number(objectives: int, method: object, several: bool, reference: Sequence[float] | None) -> None:
+    """The same of so many objectives."""
+    if reference is not None and len(reference) != objectives:
+        said = "one objective: leave it out" if objectives == 1 else f"{objectives} objectives; give one for each"
+        raise InvalidInputError(f"reference_point has {len(reference)} numbers, and this study has {said}")
+    if objectives > 1 and not several:
         raise InvalidInputError(
-            f"reference_point has {len(reference)} numbers, and this study has {len(study.directions)} objectives; "
-            "give one for each"
-        )
-    if len(study.directions) > 1 and not several:
-        raise InvalidInputError(
-            f"method {method!r} optimises one objective, and this study has {len(study.directions)}: its rule "
+            f"method {method!r} optimises one objective, and this study has {objectives}: its rule "
             "and its guarantee speak of one best value; use method='auto', or combine them into one value"
+        )
+
+
+def check_constrained(method: object, constrained: bool) -> None:
+    """Refuse a method that does not keep to constraints, in a study that has some."""
+    if not constrained:
+        raise InvalidInputError(
+            f"this study has constraints, and the method {method!r} does not say that it keeps to them; if it "
+            "proposes by step.model and step.random alone, pass Method(propose, constrained=True)"
         )
 
 

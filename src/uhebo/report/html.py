@@ -19,6 +19,7 @@ from optuna.study import Study
 from uhebo._version import __version__
 from uhebo.diagnosis import Diagnosis, Section
 from uhebo.diagnosis.tradeoffs import in_words
+from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.endings import state_name
 from uhebo.optuna_.fronts import objective_names
@@ -40,6 +41,8 @@ MOST_ROWS = 500
 MOST_COLUMNS = 60
 """Maximum parameters and attributes in the page; the CSV has all."""
 TONES = {"trust": "trust", "do not trust": "distrust"}
+OTHER_KINDS = (".pdf", ".png", ".jpg", ".svg", ".md", ".txt", ".csv", ".json", ".docx", ".xlsx")
+"""Endings of files that a report is not."""
 STATES = {"complete": "finished", "fail": "failed"}
 
 
@@ -60,7 +63,13 @@ def write_report(
         title: heading of the page; default the study's name.
         optimum: the best possible value of one objective, where it is known: adds a picture of the regret.
     """
+    if not isinstance(path, (str, Path)):
+        raise InvalidInputError(f"path is {path!r}; expected a file such as 'report.html', or a folder")
     target = Path(path)
+    if target.suffix.lower() in OTHER_KINDS:
+        raise InvalidInputError(
+            f"path is {str(path)!r}; the report is HTML: name it {target.with_suffix('.html').name}"
+        )
     if target.is_dir():
         target = target / safe_file_name(f"{study.study_name}-report")
     write_atomically(target, report_html(study, diagnosis=diagnosis, title=title, optimum=optimum))

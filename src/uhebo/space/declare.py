@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import InMemoryStorage
 
-from uhebo.checks import integer, number, plain
+from uhebo.checks import boolean, by_name, integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.columns import is_too_fine, key
 from uhebo.space.rules import GivenRule
@@ -18,6 +18,7 @@ from uhebo.space.rules import GivenRule
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
 
 
+@by_name()
 def Float(low: float, high: float, *, log: bool = False, step: float | None = None) -> FloatDistribution:
     """A float in [low, high]; uniform in its logarithm with `log`, one of low, low + step, … with `step`."""
     low, high, step = _checked_float(low, high, log, step)
@@ -28,6 +29,7 @@ def Float(low: float, high: float, *, log: bool = False, step: float | None = No
     return distribution
 
 
+@by_name()
 def Int(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
     """An integer in [low, high]; uniform in its logarithm with `log`, one of low, low + step, … with `step`."""
     low, high, step = _checked_int(low, high, log, step)
@@ -36,6 +38,7 @@ def Int(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribu
     return distribution
 
 
+@by_name()
 def Categorical(choices: Sequence[Any]) -> CategoricalDistribution:
     """One of `choices`, which have no order and must all differ."""
     if isinstance(choices, (str, bytes)) or not isinstance(choices, (Sequence, np.ndarray)):
@@ -101,7 +104,7 @@ def warn_of_shorthands(space: Mapping[str, Any]) -> None:
             meant = f"a choice of two; ({low!r}, {high!r}) is a range, Categorical([{low!r}, {high!r}]) says what it is"
         else:
             continue
-        warnings.warn(f"parameter {name!r} is {given!r}, which is {meant}", UheboWarning, stacklevel=4)
+        warnings.warn(f"parameter {name!r} is {given!r}, which is {meant}", UheboWarning, stacklevel=5)
 
 
 def storable(distributions: dict[str, BaseDistribution], storage: object) -> dict[str, BaseDistribution]:
@@ -126,10 +129,10 @@ def _as_distribution(name: object, given: object) -> BaseDistribution:
     if not isinstance(name, str) or not name:
         raise InvalidInputError(f"a parameter is named {name!r}, expected a string that is not empty; rename it")
     try:
-        if isinstance(given, tuple) and len(given) == 2:
+        if isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], str):
             return Int(*given) if all(isinstance(bound, Integral) for bound in given) else Float(*given)
-        if isinstance(given, list):
-            return Categorical(given)
+        if isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim == 1):
+            return Categorical(list(given))
         # Optuna lets through what cannot be modelled: NaN, infinite bounds, equal choices, huge integers.
         if isinstance(given, FloatDistribution):
             _checked_float(given.low, given.high, given.log, given.step)
@@ -139,11 +142,28 @@ def _as_distribution(name: object, given: object) -> BaseDistribution:
             _checked_choices(given.choices)
         else:
             raise InvalidInputError(
-                f"got {given!r}, expected (low, high), a list of choices, Float, Int or Categorical"
+                f"got {given!r}, expected (low, high), a list of choices, Float, Int or Categorical{_meant(given)}"
             )
         return given
     except InvalidInputError as error:
         raise InvalidInputError(f"parameter {name!r}: {error}") from error
+
+
+def _meant(given: object) -> str:
+    """What to write instead of something that is often written."""
+    if isinstance(given, (tuple, set, frozenset)) and given and all(isinstance(each, str) for each in given):
+        return f"; for choices write a list, {sorted(given) if isinstance(given, (set, frozenset)) else list(given)!r}"
+    if isinstance(given, tuple) and len(given) == 3:
+        low, high, third = given
+        option = "log=True" if isinstance(third, (str, bool)) else f"step={third!r}"
+        return f"; write Float({low!r}, {high!r}, {option})"
+    if isinstance(given, range):
+        return f"; write Int({given[0]}, {given[-1]}, step={given.step})" if len(given) and given.step > 0 else ""
+    if isinstance(given, (str, int, float)):
+        return f"; to keep it fixed write [{given!r}]"
+    if given in (Float, Int, Categorical):
+        return f"; give it values, such as {'Categorical([...])' if given is Categorical else 'Float(0.0, 1.0)'}"
+    return ""
 
 
 def _checked_float(low: Any, high: Any, log: bool, step: Any) -> tuple[float, float, float | None]:
@@ -169,6 +189,7 @@ def _checked_int(low: Any, high: Any, log: bool, step: Any) -> tuple[int, int, i
 
 
 def _check_range(low: float, high: float, log: bool, step: float | None) -> None:
+    boolean("log", log)
     if low > high:
         raise InvalidInputError(f"low={low} is above high={high}, expected low <= high; exchange them")
     if log and low <= 0:
@@ -199,4 +220,4 @@ def _say_if_adjusted(distribution: FloatDistribution | IntDistribution, high: fl
     if distribution.high != high:
         low, step = distribution.low, distribution.step
         message = f"step={step} does not divide [{low}, {high}]: high is now {distribution.high}, the last on the grid"
-        warnings.warn(message, UheboWarning, stacklevel=3)
+        warnings.warn(message, UheboWarning, stacklevel=4)

@@ -8,15 +8,17 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
 from uhebo.api import make_sampler
-from uhebo.checks import choice, integer
+from uhebo.checks import by_name, choice, integer
 from uhebo.directions import Direction, checked_directions, several_in, study_in
 from uhebo.methods import Strategy
 from uhebo.objective import TrialGetter, Value, call, check_objective, checked_value, checked_values
+from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import SearchSpace, storable
 from uhebo.workers.loop import run
 from uhebo.workers.options import Job, Options, Worked
 
 
+@by_name(UHESampler)
 def work(
     fn: Callable[..., Any],
     space: Mapping[str, Any],
@@ -54,7 +56,7 @@ def work(
     choice("direction", direction, get_args(Direction))
     named = None if directions is None else checked_directions(directions)
     if sampler is None:
-        sampler = make_sampler(seed, method, sampler_options, budget, of=work, space=space)
+        sampler = make_sampler(seed, method, sampler_options, budget, space=space)
 
     def load(store: BaseStorage) -> Job:
         if named is None:
