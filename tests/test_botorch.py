@@ -110,7 +110,7 @@ def test_the_loss_is_our_engines(kernel: str, prior: str, reading: Reading) -> N
     mll = ConsistentMarginalLogLikelihood(
         model.likelihood, model, prior=prior, seed=3, pseudo_points=40, reading=reading
     )
-    points, labels, copies = READINGS[reading](data, 40, np.random.default_rng(3))
+    points, labels, copies, _ = READINGS[reading](data, 40, np.random.default_rng(3))
     np.testing.assert_array_equal(mll.pseudo_inputs.numpy(), points)
     likelihood = LogMarginalLikelihood([(points, labels)], kernel, data.domain, None if copies is None else [copies])
     expected, gradient = LogPosterior(likelihood, named_prior(prior, 3))(THETA.to_log()[None])

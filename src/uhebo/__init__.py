@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uhebo.optuna_.changes import restore as restore
     from uhebo.optuna_.changes import skip as skip
     from uhebo.optuna_.corrected import corrected as corrected
+    from uhebo.optuna_.noise import tell_noise as tell_noise
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
     from uhebo.space import Categorical as Categorical
@@ -40,6 +41,7 @@ _NAMES = {
     "uhebo.methods": ("METHODS", "register"),
     "uhebo.optuna_.changes": ("amend", "changes", "drop", "restore", "skip"),
     "uhebo.optuna_.corrected": ("corrected",),
+    "uhebo.optuna_.noise": ("tell_noise",),
     "uhebo.optuna_.sampler": ("UHESampler",),
     "uhebo.result": ("Result",),
     "uhebo.space": ("Categorical", "Float", "Int", "When"),

@@ -87,8 +87,8 @@ class OutcomeBelief:
 
     @cached_property
     def smoothed(self) -> Array:
-        """Posterior mean at the observed points, y - s2 α averaged over thetas: the values without their noise."""
-        return np.asarray(np.mean([p.data.y - p.theta.s2 * p.alpha for p in self.posteriors], axis=0))
+        """Posterior mean at the observed points, averaged over thetas: the values without their noise."""
+        return np.asarray(np.mean([posterior.smoothed for posterior in self.posteriors], axis=0))
 
     @property
     def limit(self) -> Limit:

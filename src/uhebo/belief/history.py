@@ -46,6 +46,9 @@ class Trial:
     """Values of the constraints as told, in the order of the outcomes; NaN where one is missing."""
     others: tuple[float, ...] = ()
     """Values of the further objectives (larger is better), where there are several."""
+    noise: tuple[float, ...] = ()
+    """Standard deviation of the noise of each objective's value, as told; NaN where it is not known, empty where none
+    is."""
 
     @property
     def feasible(self) -> bool:
@@ -107,7 +110,14 @@ class History:
         """D_{t-1}, standardised."""
         dimension = self.space.domain.dimension
         X = np.array([t.x for t in self.finished]).reshape(-1, dimension)
-        return Data.of(X, np.array([t.y for t in self.finished], dtype=np.float64), self.space.domain)
+        y = np.array([t.y for t in self.finished], dtype=np.float64)
+        return Data.of(X, y, self.space.domain, self._noise(0))
+
+    def _noise(self, objective: int) -> Array | None:
+        """What was told of the noise of the finished trials' values; None where nothing was."""
+        if not any(t.noise for t in self.finished):
+            return None
+        return np.array([t.noise[objective] if t.noise else np.nan for t in self.finished])
 
     @cached_property
     def objectives(self) -> int:
@@ -116,7 +126,9 @@ class History:
 
     @cached_property
     def noiseless(self) -> bool:
-        """Whether repeats have shown that the objectives have no noise."""
+        """Whether repeats have shown that the objectives have no noise, and nobody has told of any."""
+        if any(told > 0.0 for t in self.finished for told in t.noise):
+            return False
         return show_no_noise((t.x, (t.y, *t.others)) for t in self.finished if t.x is not None and t.y is not None)
 
     @cached_property
@@ -138,7 +150,8 @@ class History:
         if not outcome:
             return self.data
         if outcome < self.objectives:
-            return Data.of(self.data.X, [t.others[outcome - 1] for t in self.finished], self.space.domain)
+            others = [t.others[outcome - 1] for t in self.finished]
+            return Data.of(self.data.X, others, self.space.domain, self._noise(outcome))
         if self.outcomes[outcome].role == "failure":
             told_of = [t for t in self.trials if t.x is not None and t.state not in ("running", "abandoned")]
             X = np.array([t.x for t in told_of]).reshape(-1, self.space.domain.dimension)
@@ -178,7 +191,13 @@ class History:
         if self.objectives == 1:
             return self
         trials = [
-            replace(t, y=t.others[objective - 1] if objective and t.others else t.y, others=()) for t in self.trials
+            replace(
+                t,
+                y=t.others[objective - 1] if objective and t.others else t.y,
+                others=(),
+                noise=t.noise[objective : objective + 1],
+            )
+            for t in self.trials
         ]
         outcomes = (self.outcomes[objective], *self.outcomes[self.objectives :])
         return replace(self, trials=tuple(trials), outcomes=outcomes)

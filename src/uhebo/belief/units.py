@@ -39,7 +39,12 @@ class Units:
         warp = Warp.fit(plain.y) if warped else Warp.identity
         if warp is Warp.identity:
             return cls(sign, plain.location, plain.scale), plain
-        data = Data.of(plain.X, warp.forward(plain.y), plain.domain)
+        deviations = None
+        if plain.noise is not None:
+            # Half the width that y ± deviation has there.
+            told = plain.noise.deviations
+            deviations = 0.5 * (warp.forward(plain.y + told) - warp.forward(plain.y - told))
+        data = Data.of(plain.X, warp.forward(plain.y), plain.domain, deviations)
         return cls(sign, plain.location, plain.scale, warp, data.location, data.scale), data
 
     @property

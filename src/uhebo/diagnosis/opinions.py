@@ -9,6 +9,7 @@ from optuna.study import Study
 
 from uhebo import checks
 from uhebo.belief import Belief
+from uhebo.belief.repeats import replicates
 from uhebo.estimate import Fit, default_block_size, mle_estimate, named_estimator
 from uhebo.estimate.fit import log_posterior
 from uhebo.estimate.hmc import Chain, sample_chain
@@ -195,11 +196,11 @@ def measure_noise(belief: Belief, draws: Array | None, rng: Rng) -> Noise:
     low, high = (None, None) if draws is None else np.exp(0.5 * np.quantile(draws[:, -1], INTERVAL)).tolist()
     values = units.told(data.y)
     width = float(values.max() - values.min())
-    groups: dict[bytes, list[float]] = {}
-    for row, value in zip(np.round(data.X, 6) + 0.0, values / width, strict=True):
-        groups.setdefault(row.tobytes(), []).append(float(value))
-    freedom = sum(len(group) - 1 for group in groups.values())
-    squares = sum(float(np.var(group)) * len(group) for group in groups.values())
+    places, shares = replicates(data.X), values / width
+    sizes = np.bincount(places)
+    means = np.bincount(places, weights=shares) / sizes
+    freedom = int((sizes - 1).sum())
+    squares = float(((shares - means[places]) ** 2).sum())
     return Noise(
         deviation=told(fitted),
         low=None if low is None else told(low),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from optuna.study import Study
 
 from uhebo.belief import Belief, OutcomeBelief
+from uhebo.belief.repeats import replicates
 from uhebo.checks import number
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.diagnosis.prospects import MOST_POINTS, worthwhile
@@ -84,7 +85,8 @@ def recommend(
     merit = found.data.y if belief.history.noiseless else found.smoothed
     best = int(np.argmax(np.where(feasible, merit, -np.inf)))
     row = found.data.X[best][None]
-    same = np.flatnonzero((row == found.data.X).all(axis=1))
+    places = replicates(found.data.X)
+    same = np.flatnonzero(places == places[best])
     numbers = tuple(finished[i].number for i in same)
     low, high = found.quantiles(row, LEVELS)[:, 0]
     epsilon = worthwhile(found.units.told(found.data.y)) if epsilon is None else epsilon

@@ -10,14 +10,13 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from uhebo.belief import History, Trial
+from uhebo.belief.repeats import replicates
 from uhebo.optuna_.endings import is_left_out
 from uhebo.optuna_.trial_log import infinite_values
 from uhebo.space import ABSENT, SearchSpace
 from uhebo.types import Array
 
 Side = Literal["lower", "upper"]
-SAME = 6
-"""Points equal to so many decimals of each range (1e-6) are the same point."""
 AT_BOUND = 1e-6
 FEW_VALUES = 10
 """An integer or stepped parameter with at most so many values is at a bound too often to mean anything."""
@@ -127,16 +126,12 @@ def _model_steps(tagged: Sequence[Trial]) -> bool | None:
 
 def _repeats(trials: Iterable[Trial], suggested: set[int]) -> tuple[int, ...]:
     """Numbers of suggested trials whose point an earlier trial had."""
-    seen: set[bytes] = set()
-    found = []
-    for trial in trials:
-        if trial.x is None or not len(trial.x):
-            continue
-        key = (np.round(trial.x, SAME) + 0.0).tobytes()
-        if key in seen and trial.number in suggested:
-            found.append(trial.number)
-        seen.add(key)
-    return tuple(found)
+    placed = [(trial.number, trial.x) for trial in trials if trial.x is not None and len(trial.x)]
+    if not placed:
+        return ()
+    _, first, place = np.unique(replicates(np.array([x for _, x in placed])), return_index=True, return_inverse=True)
+    later = np.arange(len(placed)) > first[place]
+    return tuple(number for (number, _), again in zip(placed, later, strict=True) if again and number in suggested)
 
 
 def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Side]]]:

@@ -77,32 +77,44 @@ def find_slips(belief: Belief, rng: Rng) -> tuple[Slip, ...]:
     history = belief.history
     sign = history.outcomes[0].sign
     told = sign * np.array([trial.y for trial in history.finished], dtype=np.float64)
-    return slips_among(belief.numbers, history.data.X, told, history.space.domain, belief.model.kernel, sign, rng)
+    noise = None if history.data.noise is None else history.data.scale * history.data.noise.deviations
+    X, domain, kernel = history.data.X, history.space.domain, belief.model.kernel
+    return slips_among(belief.numbers, X, told, domain, kernel, sign, rng, noise)
 
 
 def slips_among(
-    numbers: NDArray[np.intp], X: Array, y: Array, domain: Domain, kernel: Kernel, sign: float, rng: Rng
+    numbers: NDArray[np.intp],
+    X: Array,
+    y: Array,
+    domain: Domain,
+    kernel: Kernel,
+    sign: float,
+    rng: Rng,
+    noise: Array | None = None,
 ) -> tuple[Slip, ...]:
-    """The same for values `y` as told; `sign` is 1 where larger ones are better, else -1."""
+    """The same for values `y` as told; `sign` is 1 where larger ones are better, else -1; `noise` has deviations of the
+    values' noise, NaN where not told."""
     most = min(SUSPECTS, len(y) // 4)
     if len(y) < LEAST_TRIALS or np.ptp(y) == 0.0:
         return ()
-    suspects = _suspects(X, y, domain, kernel, rng)[:most]
+    suspects = _suspects(Data.of(X, y, domain, noise), y, kernel, rng)[:most]
     rest = np.setdiff1d(np.arange(len(y)), suspects)
     if np.ptp(y[rest]) == 0.0:
         return ()
     if len(rest) > MOST_TRIALS:
         rest = np.sort(rng.choice(rest, MOST_TRIALS, replace=False))
-    plain = Data.of(X[rest], y[rest], domain)
+    plain = Data.of(X[rest], y[rest], domain, None if noise is None else noise[rest])
+    own = np.zeros(len(y)) if noise is None else np.nan_to_num(noise)
     units, data = Units.of(plain, 1.0, warped=True)
     straight, warped = (_fitted(each, kernel, rng) for each in (plain, data))
     limit = float(stdtrit(max(len(y) - domain.dimension - 2, 3), 1.0 - LEVEL / (2.0 * len(y))))
     named = []
     for row in suspects:
         mean, deviation = _prediction(straight, X[row])
-        centre, width = plain.location + plain.scale * mean, plain.scale * deviation
+        centre, width = plain.location + plain.scale * mean, math.hypot(plain.scale * deviation, own[row])
         mean, deviation = _prediction(warped, X[row])
-        surprise = abs(float(units.modelled(y[row])) - mean) / deviation
+        low, high = units.modelled([y[row] - own[row], y[row] + own[row]])
+        surprise = abs(float(units.modelled(y[row])) - mean) / math.hypot(deviation, 0.5 * (high - low))
         better = sign * (y[row] - centre) > 0.0
         found = Slip(int(numbers[row]), float(y[row]), centre, width, math.nan, "")
         beyond = min(found.distance, surprise) > limit * (BETTER if better else 1.0)
@@ -126,12 +138,12 @@ def _explained(found: Slip, beyond: bool, other_sign: bool) -> list[Slip]:
     return [Slip(**{**vars(found), "meant": float(f"{factor * found.value:.12g}"), "how": SLIPS[factor]})]
 
 
-def _suspects(X: Array, y: Array, domain: Domain, kernel: Kernel, rng: Rng) -> list[int]:
+def _suspects(data: Data, y: Array, kernel: Kernel, rng: Rng) -> list[int]:
     """Rows, the most suspicious first: by turns the farthest from the middle, and the worst predicted by all others."""
     far: list[int] = np.argsort(-np.abs(y - np.median(y)), kind="stable").tolist()
     if len(y) > MOST_TRIALS:
         return far
-    posterior = _fitted(Data.of(X, y, domain), kernel, rng).posterior
+    posterior = _fitted(data, kernel, rng).posterior
     mean, variance, _ = posterior.leave_one_out()
     badly = np.argsort(-np.abs(posterior.data.y - mean) / np.sqrt(variance), kind="stable").tolist()
     return list(dict.fromkeys(row for pair in zip(far, badly, strict=True) for row in pair))

@@ -24,7 +24,7 @@ from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import DEFAULT_READING, Fit, Reading
 from uhebo.estimate.fit import FRESH_STARTS, Climber, Pairs
-from uhebo.gp.data import ROUNDING, Data, Theta
+from uhebo.gp.data import ROUNDING, Data, Noise, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.types import Array, Rng
@@ -80,26 +80,30 @@ def consistent_estimate(
 def drawn(data: Data, count: int, rng: Rng) -> Pairs:
     """`count` uniform points and the labels of their nearest observed points; none where nothing was observed."""
     points = data.domain.uniform(rng, count if len(data) else 0)
-    return Pairs(points, data.y[nearest(data, points)])
+    rows = nearest(data, points)
+    return Pairs(points, data.y[rows], noise=data.noise and data.noise.at(rows))
 
 
 def observed(data: Data, count: int, rng: Rng) -> Pairs:
     """The observed points nearest to `count` uniform draws, and the number of draws each is nearest to."""
     rows, copies = np.unique(nearest(data, data.domain.uniform(rng, count)), return_counts=True)
-    return Pairs(data.X[rows], data.y[rows], copies.astype(np.float64))
+    return Pairs(data.X[rows], data.y[rows], copies.astype(np.float64), data.noise and data.noise.at(rows))
 
 
 def distinct(data: Data, count: int, rng: Rng) -> Pairs:
     """The observed points nearest to some of `count` uniform draws."""
     found = observed(data, count, rng)
-    return Pairs(found.X, found.y)
+    return Pairs(found.X, found.y, noise=found.noise)
 
 
 def standardised(pairs: Pairs) -> Pairs:
     """The same with labels of mean 0 and deviation 1, copies counted; labels without spread stay as they are."""
     mean = np.average(pairs.y, weights=pairs.copies)
     deviation = float(np.sqrt(np.average((pairs.y - mean) ** 2, weights=pairs.copies)))
-    return pairs if deviation <= ROUNDING else Pairs(pairs.X, (pairs.y - mean) / deviation, pairs.copies)
+    if deviation <= ROUNDING:
+        return pairs
+    noise = pairs.noise and Noise(pairs.noise.known / deviation**2, pairs.noise.shares)
+    return Pairs(pairs.X, (pairs.y - mean) / deviation, pairs.copies, noise)
 
 
 READINGS: dict[Reading, Callable[[Data, int, Rng], Pairs]] = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.estimator import Failure, Fit
-from uhebo.gp.data import Data, Domain, Theta
+from uhebo.gp.data import Data, Domain, Noise, Theta
 from uhebo.gp.kernels import MATERN52, Kernel, named_kernel
 from uhebo.gp.likelihood import BATCH_SIZE, LogMarginalLikelihood, LogPosterior
 from uhebo.gp.priors import Prior, named_prior
@@ -34,14 +34,17 @@ MODERATE_THETA = (0.3, 1.0, 1e-2)
 
 
 class Pairs(NamedTuple):
-    """The pairs (x, y) that a loss is made of, and how many times each stands in it; None: once."""
+    """The pairs (x, y) that a loss is made of, how many times each stands in it (None: once), and what was told of the
+    noise of y (None: nothing)."""
 
     X: Array
     y: Array
     copies: Array | None = None
+    noise: Noise | None = None
 
     def at(self, rows: NDArray[np.intp] | slice) -> "Pairs":
-        return Pairs(self.X[rows], self.y[rows], None if self.copies is None else self.copies[rows])
+        copies = None if self.copies is None else self.copies[rows]
+        return Pairs(self.X[rows], self.y[rows], copies, self.noise and self.noise.at(rows))
 
 
 MakePairs = Callable[[Data, Rng], Pairs]
@@ -138,7 +141,7 @@ class Climber:
 
 def observations(data: Data, _: Rng) -> Pairs:
     """The observations themselves."""
-    return Pairs(data.X, data.y)
+    return Pairs(data.X, data.y, noise=data.noise)
 
 
 map_estimate = Climber("map", observations)
@@ -149,12 +152,15 @@ mle_estimate = Climber("mle", observations, flat=True)
 
 def _likelihood(blocks: Sequence[Pairs], kernel: Kernel, domain: Domain) -> LogMarginalLikelihood:
     copies = [pairs.copies for pairs in blocks if pairs.copies is not None]
-    return LogMarginalLikelihood([(pairs.X, pairs.y) for pairs in blocks], kernel, domain, copies or None)
+    noises = [pairs.noise for pairs in blocks]
+    return LogMarginalLikelihood([(pairs.X, pairs.y) for pairs in blocks], kernel, domain, copies or None, noises)
 
 
 def log_posterior(data: Data, kernel: str | Kernel, prior: Prior) -> LogPosterior:
     """The ordinary loss of `mle` and `map`, to be maximised."""
-    return LogPosterior(LogMarginalLikelihood([(data.X, data.y)], kernel, data.domain), prior)
+    return LogPosterior(
+        _likelihood([Pairs(data.X, data.y, noise=data.noise)], named_kernel(kernel), data.domain), prior
+    )
 
 
 def screened(

@@ -1,4 +1,5 @@
-"""What a GP works on: the `Domain` of its inputs, standardised `Data`, and hyperparameters `Theta`; all frozen."""
+"""What a GP works on: the `Domain` of its inputs, standardised `Data` with the `Noise` told of its values, and
+hyperparameters `Theta`; all frozen."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """Share of the largest |y| below which a spread is rounding, not signal."""
 TINY = 1e-305
 """Spread that could not be multiplied back without leaving the normal range of doubles."""
+LEAST_NOISE, MOST_NOISE = 1e-10, 1e10
+"""Smallest and largest noise variance that can be told of a standardised value. A smaller one leaves a covariance
+matrix without a Cholesky factor where a point was repeated; with the largest, the value says nothing any more."""
 FARTHEST = 1e100
 """Largest input accepted. Inputs belong in the unit cube; squared distances of larger ones would overflow."""
 
@@ -65,6 +69,49 @@ class Domain:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Noise of each value where that of some was told: the variance of the i-th is known_i + shares_i s2, with theta's
+    s2, all in standardised units.
+
+    A value whose noise was told has that noise, and the others have s2. Where all were told, s2 comes on top for all of
+    them: what was told may be too little.
+    """
+
+    known: Array
+    """Variances told; 0 where none was."""
+    shares: Array
+
+    @classmethod
+    def of(cls, deviations: Array) -> Noise | None:
+        """From standard deviations, NaN where none was told; None where none was told at all."""
+        told = ~np.isnan(deviations)
+        if not told.any():
+            return None
+        with np.errstate(over="ignore"):
+            known = np.where(told, np.clip(deviations**2, LEAST_NOISE, MOST_NOISE), 0.0)
+        return cls(known, np.ones(len(told)) if told.all() else np.where(told, 0.0, 1.0))
+
+    @property
+    def deviations(self) -> Array:
+        """What was told, NaN where nothing was."""
+        return np.where(self.known > 0.0, np.sqrt(self.known), np.nan)
+
+    def under(self, s2: float) -> Array:
+        """Variance of each value's noise."""
+        return np.asarray(self.known + s2 * self.shares)
+
+    def at(self, rows: NDArray[np.intp] | slice) -> Noise:
+        return Noise(self.known[rows], self.shares[rows])
+
+    def grown(self, count: int) -> Noise:
+        """With so many values more, of noise such as the others have: s2 and, if all were told theirs, the median."""
+        expected = float(np.median(self.known)) if (self.known > 0.0).all() else 0.0
+        return Noise(
+            np.concatenate([self.known, np.full(count, expected)]), np.concatenate([self.shares, np.ones(count)])
+        )
+
+
+@dataclass(frozen=True)
 class Data:
     """Inputs and standardised targets: `y_original = location + scale * y`."""
 
@@ -73,10 +120,15 @@ class Data:
     domain: Domain
     location: float
     scale: float
+    noise: Noise | None = None
+    """What was told of the noise of single values; None where nothing was."""
 
     @classmethod
-    def of(cls, X: ArrayLike, y: ArrayLike, domain: Domain | None = None) -> Data:
-        """Check the shapes and values and standardise `y`; larger y is better everywhere in the engine."""
+    def of(cls, X: ArrayLike, y: ArrayLike, domain: Domain | None = None, deviations: ArrayLike | None = None) -> Data:
+        """Check the shapes and values and standardise `y`; larger y is better everywhere in the engine.
+
+        `deviations` are standard deviations of the noise of each value, in units of y, NaN where it is not known.
+        """
         try:
             inputs = np.array(X, dtype=np.float64, order="C", ndmin=2)
             targets = np.array(y, dtype=np.float64).reshape(-1)
@@ -99,7 +151,8 @@ class Data:
         if inputs.size and np.abs(inputs).max() > FARTHEST:
             raise InvalidInputError(f"X has an entry beyond {FARTHEST}; inputs are expected in the unit cube")
         standardised, location, scale = standardise(targets)
-        return cls(inputs, standardised, domain, location, scale)
+        noise = None if deviations is None else Noise.of(_checked_deviations(deviations, len(targets)) / scale)
+        return cls(inputs, standardised, domain, location, scale, noise)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -111,7 +164,28 @@ class Data:
     def subset(self, rows: ArrayLike) -> Data:
         """Some of the rows under the same standardisation."""
         index = np.asarray(rows)
-        return replace(self, X=self.X[index], y=self.y[index])
+        return replace(self, X=self.X[index], y=self.y[index], noise=self.noise and self.noise.at(index))
+
+    def noise_under(self, s2: float) -> Array | float:
+        """Variance of the noise: of each value where some was told, else s2, of all."""
+        return s2 if self.noise is None else self.noise.under(s2)
+
+    def with_values(self, X: Array, y: Array) -> Data:
+        """With rows added whose targets are standardised already, and whose noise is such as the others have."""
+        noise = self.noise and self.noise.grown(len(y))
+        return replace(self, X=np.concatenate([self.X, X]), y=np.concatenate([self.y, y]), noise=noise)
+
+
+def _checked_deviations(deviations: ArrayLike, count: int) -> Array:
+    try:
+        told = np.array(deviations, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"noise must be an array of numbers: {error}") from error
+    if len(told) != count:
+        raise InvalidInputError(f"noise has {len(told)} entries for {count} values; expected one for each")
+    if np.isinf(told).any() or (told < 0.0).any():
+        raise InvalidInputError("noise has a negative or infinite entry; expected standard deviations, NaN if unknown")
+    return told
 
 
 def standardise(y: Array) -> tuple[Array, float, float]:

@@ -13,6 +13,9 @@ exactly, because the mean of k copies has the noise s2/k and their spread, 0, th
 2n rows of which n are distinct cost what n rows cost. In the derivatives s2 tr W becomes s2 Σ W_ii/k_i, and
 ∂L/∂log s2 loses ½ Σ (k_i - 1).
 
+Where the noise of single values was told (`uhebo.gp.data.Noise`), that of the i-th is ν_i = known_i + shares_i s2
+instead of s2. Then ∂L/∂log s2 has s2 shares_i in its place, and ∂L/∂log v loses ½ Σ W_ii ν_i/k_i.
+
 Two ways to the same numbers. Up to `BATCH_SIZE` points the cost is Python's overhead, so all thetas go through each
 NumPy call together on precomputed squared differences. Above it the cost is memory traffic, so the lower triangle is
 worked in row strips that stay in cache and nothing of size n²·d is ever stored.
@@ -20,11 +23,12 @@ worked in row strips that stay in cache and nothing of size n²·d is ever store
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
 
-from uhebo.gp.data import Domain
+from uhebo.gp.data import Domain, Noise
 from uhebo.gp.kernels import Kernel, named_kernel, squared_distance
 from uhebo.gp.priors import Prior
 from uhebo.types import Array
@@ -38,8 +42,9 @@ STRIP = 100
 class LogMarginalLikelihood:
     """L and its gradient for a batch of log thetas (R, d + 2); several blocks (X, y) add up (composite likelihood).
 
-    `copies`, one array per block, says how many times each row was observed; without it, once. Where a covariance
-    matrix has no Cholesky factor L is -inf with gradient 0, and counted in `failures`.
+    `copies`, one array per block, says how many times each row was observed; without it, once. `noises`, one per block,
+    are what was told of the noise of single values. Where a covariance matrix has no Cholesky factor L is -inf with
+    gradient 0, and counted in `failures`.
     """
 
     def __init__(
@@ -48,17 +53,18 @@ class LogMarginalLikelihood:
         kernel: str | Kernel,
         domain: Domain,
         copies: Sequence[Array] | None = None,
+        noises: Sequence[Noise | None] | None = None,
     ) -> None:
         kernel = named_kernel(kernel)
         self.evaluations = 0
         self.failures = 0
         counts = [np.ones(len(y)) for _, y in blocks] if copies is None else copies
         self._blocks = [
-            (_SmallBlock if len(y) <= BATCH_SIZE else _LargeBlock)(np.ascontiguousarray(X), y, k, kernel, domain)
-            for (X, y), k in zip(blocks, counts, strict=True)
+            (_SmallBlock if len(y) <= BATCH_SIZE else _LargeBlock)(
+                np.ascontiguousarray(X), y, _Diagonal.of(k, noise), kernel, domain
+            )
+            for (X, y), k, noise in zip(blocks, counts, noises or [None] * len(blocks), strict=True)
         ]
-        self._repeats = float(sum((k - 1.0).sum() for k in counts))
-        self._log_copies = float(sum(np.log(k).sum() for k in counts))
 
     def __call__(self, log_theta: Array) -> tuple[Array, Array]:
         value = np.zeros(len(log_theta))
@@ -66,16 +72,19 @@ class LogMarginalLikelihood:
         theta = np.exp(log_theta)
         for block in self._blocks:
             n = len(block.y)
-            alphas, pivots, inverse_traces, slopes = block.parts(theta)
-            fits = alphas @ block.y
-            half_noise = 0.5 * theta[:, -1] * ((alphas * alphas * block.shares).sum(axis=1) - inverse_traces)
+            alphas, pivots, inverses, slopes = block.parts(theta)
+            fits, noise = alphas @ block.y, block.noise
+            half_noise = 0.5 * theta[:, -1] * _weighted_trace(alphas, inverses, noise.shares)
             value -= 0.5 * fits + np.log(pivots).sum(axis=1) + 0.5 * n * math.log(2 * math.pi)
             gradient[:, :-2] += slopes
             gradient[:, -2] += 0.5 * (fits - n) - half_noise
             gradient[:, -1] += half_noise
-        if self._repeats:
-            value -= 0.5 * (self._repeats * (math.log(2 * math.pi) + log_theta[:, -1]) + self._log_copies)
-            gradient[:, -1] -= 0.5 * self._repeats
+            if noise.known is not None:
+                gradient[:, -2] -= 0.5 * _weighted_trace(alphas, inverses, noise.known)
+            if noise.repeats.any():
+                each = noise.under(theta[:, -1:]) * noise.copies
+                value -= 0.5 * (np.log(2 * math.pi * each) @ noise.repeats + np.log(noise.copies).sum())
+                gradient[:, -1] -= 0.5 * theta[:, -1] * ((noise.shares * noise.copies / each) @ noise.repeats)
         self.evaluations += len(log_theta)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         if not finite.all():
@@ -113,16 +122,44 @@ class LogPosterior:
         return value + log_prior, gradient + prior_gradient
 
 
+@dataclass(frozen=True)
+class _Diagonal:
+    """What noise adds to the diagonal of K: known + s2 shares, already divided by the copies of each row."""
+
+    shares: Array
+    known: Array | None
+    copies: Array
+
+    @classmethod
+    def of(cls, copies: Array, noise: Noise | None) -> "_Diagonal":
+        if noise is None:
+            return cls(1.0 / copies, None, copies)
+        return cls(noise.shares / copies, noise.known / copies, copies)
+
+    @property
+    def repeats(self) -> Array:
+        return self.copies - 1.0
+
+    def under(self, s2: Array | float) -> Array:
+        """For a column of s2, (R, n)."""
+        return s2 * self.shares if self.known is None else self.known + s2 * self.shares
+
+
+def _weighted_trace(alphas: Array, inverses: Array, weights: Array) -> Array:
+    """Σ W_ii weights_i for each theta, (R,)."""
+    return np.asarray((alphas * alphas * weights).sum(axis=1) - (inverses * weights).sum(axis=1))
+
+
 Parts = tuple[Array, Array, Array, Array]
-"""For each theta: α (R, n), the diagonal of the Cholesky factor (R, n), Σ (K⁻¹)_ii/k_i (R,), and ∂L/∂log ell (R, d)."""
+"""For each theta: α (R, n), the diagonals of the Cholesky factor and of K⁻¹ (R, n), and ∂L/∂log ell (R, d)."""
 
 
 class _SmallBlock:
     """All thetas in one batch on precomputed squared differences (d, n²)."""
 
-    def __init__(self, X: Array, y: Array, copies: Array, kernel: Kernel, domain: Domain) -> None:
+    def __init__(self, X: Array, y: Array, noise: _Diagonal, kernel: Kernel, domain: Domain) -> None:
         n, d = X.shape
-        self.y, self.shares, self.kernel = y, 1.0 / copies, kernel
+        self.y, self.noise, self.kernel = y, noise, kernel
         difference = X.T[:, :, None] - X.T[:, None, :]
         for column in domain.categorical:
             difference[column] = difference[column] != 0.0
@@ -133,7 +170,7 @@ class _SmallBlock:
         inverse_squares, signal = theta[:, :-2] ** -2.0, theta[:, -2, None]
         matrices, slopes = self.kernel.value_and_slope(inverse_squares @ self.squared)
         matrices *= signal
-        matrices[:, :: n + 1] += theta[:, -1, None] * self.shares
+        matrices[:, :: n + 1] += self.noise.under(theta[:, -1, None])
         cube = matrices.reshape(rows, n, n)
         alphas, pivots = np.empty((rows, n)), np.empty((rows, n))
         for row in range(rows):
@@ -144,7 +181,7 @@ class _SmallBlock:
         weights = weights.reshape(rows, n * n)
         weights *= slopes
         by_ell = -signal * inverse_squares * (weights @ self.squared.T)
-        return alphas, pivots, (matrices[:, :: n + 1] * self.shares).sum(axis=1), by_ell
+        return alphas, pivots, matrices[:, :: n + 1], by_ell
 
     def fisher(self, log_theta: Array) -> Array:
         n, p = len(self.y), len(log_theta)
@@ -154,8 +191,10 @@ class _SmallBlock:
         np.multiply(self.squared, (-2.0 * signal * inverse_squares)[:, None], out=derivatives[:-2])
         derivatives[:-2] *= slopes
         derivatives[-2] = signal * values
-        derivatives[-1] = noise * np.diag(self.shares).ravel()
+        derivatives[-1] = noise * np.diag(self.noise.shares).ravel()
         matrix = (derivatives[-2] + derivatives[-1]).reshape(n, n)
+        if self.noise.known is not None:
+            matrix.flat[:: n + 1] += self.noise.known
         _factor_solve_invert(matrix, self.y)
         inverse = np.tril(matrix) + np.tril(matrix, -1).T
         solved = inverse @ derivatives.reshape(p, n, n)
@@ -166,18 +205,18 @@ class _SmallBlock:
 class _LargeBlock:
     """One theta at a time, lower triangle in row strips."""
 
-    def __init__(self, X: Array, y: Array, copies: Array, kernel: Kernel, domain: Domain) -> None:
-        self.X, self.y, self.shares, self.kernel, self.domain = X, y, 1.0 / copies, kernel, domain
+    def __init__(self, X: Array, y: Array, noise: _Diagonal, kernel: Kernel, domain: Domain) -> None:
+        self.X, self.y, self.noise, self.kernel, self.domain = X, y, noise, kernel, domain
         self.centred = X - X.mean(axis=0)
         self._matrix = np.zeros((len(y), len(y)))
         self._slopes = np.empty((len(y), len(y)))
         self._strips = [(start, min(start + STRIP, len(y))) for start in range(0, len(y), STRIP)]
 
     def parts(self, theta: Array) -> Parts:
-        alphas, pivots, inverse_traces, by_ell = zip(*map(self._one, theta), strict=True)
-        return np.array(alphas), np.array(pivots), np.array(inverse_traces), np.array(by_ell)
+        alphas, pivots, inverses, by_ell = zip(*map(self._one, theta), strict=True)
+        return np.array(alphas), np.array(pivots), np.array(inverses), np.array(by_ell)
 
-    def _one(self, theta: Array) -> tuple[Array, Array, float, Array]:
+    def _one(self, theta: Array) -> tuple[Array, Array, Array, Array]:
         ell, signal, noise = theta[:-2], theta[-2], theta[-1]
         matrix, slopes = self._matrix, self._slopes
         for start, stop in self._strips:
@@ -186,7 +225,7 @@ class _LargeBlock:
             np.multiply(values, signal, out=matrix[start:stop, :stop])
             slope[:, start:] *= np.tri(stop - start, k=-1)
             slopes[start:stop, :stop] = slope
-        matrix.flat[:: len(matrix) + 1] += noise * self.shares
+        matrix.flat[:: len(matrix) + 1] += self.noise.under(noise)
         alpha, pivots = _factor_solve_invert(matrix, self.y)
         by_ell = np.zeros(len(ell))
         for start, stop in self._strips:
@@ -194,8 +233,7 @@ class _LargeBlock:
             weights -= matrix[start:stop, :stop]
             weights *= slopes[start:stop, :stop]
             by_ell += self._weighted_squares(weights, start, stop)
-        trace = float((matrix.diagonal() * self.shares).sum())
-        return alpha, pivots, trace, -2.0 * signal / ell**2 * by_ell
+        return alpha, pivots, matrix.diagonal().copy(), -2.0 * signal / ell**2 * by_ell
 
     def _weighted_squares(self, weights: Array, start: int, stop: int) -> Array:
         """Σ_jk weights_jk Δ²_jk in every column, for rows start..stop against rows 0..stop.

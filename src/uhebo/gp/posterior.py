@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Posterior:
     theta: Theta
     kernel: Kernel
     factor: Array
-    """Lower Cholesky factor L of K + s2 I."""
+    """Lower Cholesky factor L of K + s2 I, or with the noise that was told of single values."""
     whitened: Array
     """L⁻¹ y."""
     alpha: Array
@@ -48,10 +48,16 @@ class Posterior:
             raise InvalidInputError(f"theta has {len(theta.ell)} lengthscales, the data have {data.dimension} columns")
         kernel = named_kernel(kernel)
         covariance = _prior(kernel, theta, data.domain, data.X, data.X)
-        covariance.flat[:: len(data) + 1] += theta.s2 if variances is None else theta.s2 + variances
+        noise = data.noise_under(theta.s2)
+        covariance.flat[:: len(data) + 1] += noise if variances is None else noise + variances
         factor, jitter = safe_cholesky(covariance)
         whitened = solve(factor, data.y)
         return cls(data, theta, kernel, factor, whitened, solve(factor, whitened, transposed=True), jitter)
+
+    @property
+    def smoothed(self) -> Array:
+        """Posterior mean at the data, y - noise α: the values without their noise."""
+        return np.asarray(self.data.y - self.data.noise_under(self.theta.s2) * self.alpha)
 
     def cross(self, X: Array) -> Array:
         """Prior covariance between the data and the rows of X, (n, m)."""
@@ -121,8 +127,10 @@ class Posterior:
         L_new = [[L, 0], [Bᵀ, C]]  with  B = L⁻¹ k(X_old, X),  C Cᵀ = k(X, X) + s2 I - Bᵀ B.
         """
         count, old = len(X), len(self.data)
+        data = self.data.with_values(X, y)
         block = self.covariance(X)
-        block.flat[:: count + 1] += self.theta.s2 + self.jitter
+        noise = data.noise_under(self.theta.s2)
+        block.flat[:: count + 1] += (noise if isinstance(noise, float) else noise[old:]) + self.jitter
         corner, extra = safe_cholesky(block, scale=self.theta.v + self.theta.s2)
         below = solve(self.factor, self.cross(X))
         factor = np.zeros((old + count, old + count))
@@ -131,7 +139,6 @@ class Posterior:
         factor[old:, old:] = corner
         added = solve(corner, y - below.T @ self.whitened)
         whitened = np.concatenate([self.whitened, added])
-        data = replace(self.data, X=np.concatenate([self.data.X, X]), y=np.concatenate([self.data.y, y]))
         alpha = solve(factor, whitened, transposed=True)
         return Posterior(data, self.theta, self.kernel, factor, whitened, alpha, max(self.jitter, extra))
 
@@ -158,7 +165,7 @@ def sample_paths(posterior: Posterior, rng: Rng, count: int) -> Paths:
     theta, data = posterior.theta, posterior.data
     features = _features(posterior, rng)
     weights = rng.standard_normal((FEATURES, count))
-    noise = math.sqrt(theta.s2) * rng.standard_normal((len(data), count))
+    noise = (np.sqrt(data.noise_under(theta.s2)) * rng.standard_normal((len(data), count)).T).T
     misfit = data.y[:, None] - features(data.X) @ weights - noise
     correction = solve(posterior.factor, solve(posterior.factor, misfit), transposed=True)
 

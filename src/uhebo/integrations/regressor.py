@@ -72,8 +72,17 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self.reading = reading
 
     @single_threaded
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "UHERegressor":
-        """Find the hyperparameters on X (n, d) and y (n,), and condition on them."""
+    def fit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> "UHERegressor":
+        """Find the hyperparameters on X (n, d) and y (n,), and condition on them.
+
+        Args:
+            X: inputs, one row each.
+            y: targets.
+            noise: standard deviation of the noise of each target, in the units of `y`, or one for all; NaN where it is
+                not known. Such a target has this noise, and the others the one that is estimated; where all are known,
+                what is estimated comes on top. (Standard deviations, not variances as `alpha` of scikit-learn's
+                `GaussianProcessRegressor`.)
+        """
         kernel = named_kernel(self.kernel)
         estimate = named_estimator(self.estimator)
         checks.choice("reading", self.reading, READINGS)
@@ -81,7 +90,8 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self._low = inputs.min(axis=0)
         spread = np.ptp(inputs, axis=0)
         self._width = np.where(spread > 0.0, spread, 1.0)
-        units, data = Units.of(Data.of(self._scaled(inputs), targets), sign=1.0, warped=False)
+        told = np.full(len(targets), noise) if noise is not None and np.ndim(noise) == 0 else noise
+        units, data = Units.of(Data.of(self._scaled(inputs), targets, deviations=told), sign=1.0, warped=False)
         prior = named_prior(self.prior, data.dimension)
         rng = _generator(self.random_state)
         self.fit_: Fit = estimate(data, kernel=kernel, prior=prior, rng=rng, reading=self.reading)

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from uhebo import checks
 from uhebo.api import make_sampler
-from uhebo.diagnosis import Diagnosis, diagnose
+from uhebo.diagnosis import Diagnosis, Recommended, diagnose, recommend
 from uhebo.errors import InvalidInputError, MissingExtraError, SpaceExhausted, UheboWarning
 from uhebo.methods import Strategy
 from uhebo.optuna_.gaps import QUIET, suggest_active
@@ -68,6 +68,7 @@ class UHESearchCV(BaseSearchCV):
 
     Attributes:
         study_: the Optuna study, one trial per candidate.
+        recommended_: the candidate tried that is best by the model, with an interval; worked out when asked for.
 
     As in `GridSearchCV`: best_estimator_, best_params_, best_score_, best_index_, cv_results_, n_splits_, refit_time_,
     scorer_, multimetric_, classes_, n_features_in_, feature_names_in_.
@@ -142,6 +143,17 @@ class UHESearchCV(BaseSearchCV):
         if not hasattr(self, "study_"):
             raise InvalidInputError("there is nothing to diagnose yet; call fit first")
         return diagnose(self.study_)
+
+    @property
+    def recommended_(self) -> Recommended:
+        """The candidate tried that is best by the model: beside `best_params_`, which may owe its score to luck.
+
+        With what to expect of it, an interval, and the chance that no other candidate tried is better. Its `params` are
+        not those of `best_estimator_`, which is refitted with `best_params_`, as in scikit-learn.
+        """
+        if not hasattr(self, "study_"):
+            raise AttributeError("there is nothing to recommend yet; call fit first")
+        return recommend(self.study_)
 
     def _run_search(self, evaluate_candidates: Callable[..., Results]) -> None:
         """Called by scikit-learn's `fit`: ask for candidates, have them scored, tell the study."""

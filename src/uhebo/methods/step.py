@@ -248,7 +248,7 @@ class Step:
     def _incumbent(self, posteriors: tuple[Posterior, ...]) -> float | None:
         """The value to improve on: the best observed one, or with noise the best of what the model takes them for.
 
-        The posterior mean at the data is y - s2 α. A lucky draw of the noise is not something to be beaten. Under
+        A lucky draw of the noise is not something to be beaten. Under
         constraints only feasible trials count; None where there is none.
         """
         y, feasible = self.data.y, self.feasible
@@ -256,18 +256,18 @@ class Step:
             return None
         if self.model_used.noise == "none":
             return float(y[feasible].max())
-        smoothed = [(p.data.y - p.theta.s2 * p.alpha)[: len(y)][feasible].max() for p in posteriors]
+        smoothed = [p.smoothed[: len(y)][feasible].max() for p in posteriors]
         return float(np.mean(smoothed))
 
     def best_observed(self, posterior: Posterior) -> Array:
-        """The feasible point with the largest posterior mean, y - s2 α: noise may have made another one look better.
+        """The feasible point with the largest posterior mean: noise may have made another one look better.
 
         Where none is feasible, the one that is the likeliest to be.
         """
         data = posterior.data
         if not self.feasible.any():
             return np.asarray(data.X[int(np.argmax(log_chance(self.limits, data.X)))])
-        smoothed = np.where(self.feasible, data.y - posterior.theta.s2 * posterior.alpha, -np.inf)
+        smoothed = np.where(self.feasible, posterior.smoothed, -np.inf)
         return np.asarray(data.X[int(np.argmax(smoothed))])
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:

@@ -18,6 +18,7 @@ from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_cou
 from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
 from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
+from uhebo.optuna_.noise import NOISE, Deviations, checked_noise
 from uhebo.space import SearchSpace
 
 LONGEST_REASON = 300
@@ -42,6 +43,7 @@ def amend(
     params: Mapping[str, Any] | None = None,
     constraints: Mapping[str, float] | None = None,
     attributes: Mapping[str, Any] | None = None,
+    noise: Deviations | None = None,
     reason: str = "",
 ) -> Change:
     """Correct a trial that has ended: suggestions from now on are as if it had been right from the start.
@@ -55,6 +57,7 @@ def amend(
         params: those at which the experiment was made in truth, by name.
         constraints: the right values, by name; at most 0 is feasible.
         attributes: notes, by name.
+        noise: standard deviation of the value's noise, where it is known; of several objectives one each, or by name.
         reason: kept with the change.
     """
     trial = _ended(study, number)
@@ -66,6 +69,7 @@ def amend(
     points = _params(trial, params or {})
     limits = _constraints(study, trial, constraints or {})
     notes = {str(name): plain(note) for name, note in (attributes or {}).items()}
+    notes |= {} if noise is None else {NOISE: checked_noise(study, noise)}
     if values is None and not (failed or points or limits or notes):
         raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
     if values == tuple(trial.values or ()) and not (points or limits or notes):

@@ -24,6 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.optuna_.constraints import constraints_of, is_constraint, named_attributes
 from uhebo.optuna_.endings import DROPPED, FAILURE, SKIPPED
 from uhebo.optuna_.gaps import is_view, storage_of, study_id_of
+from uhebo.optuna_.noise import NOISE
 
 PREFIX = "uhebo:change:"
 KEY = re.compile(rf"{PREFIX}\d{{6}}:[0-9a-f]+")
@@ -66,7 +67,8 @@ class Change:
     @property
     def of_data(self) -> bool:
         """Whether a model would see it: not where only notes were changed."""
-        return self.what != "amend" or self.failed or bool(self.values or self.params or self.constraints)
+        seen = self.values or self.params or self.constraints or NOISE in self.attributes
+        return self.what != "amend" or self.failed or bool(seen)
 
 
 def changes_of(study: Study) -> list[Change]:

@@ -8,18 +8,10 @@ from optuna.trial import FrozenTrial
 
 from uhebo.numerics.front import added_hypervolume, non_dominated
 from uhebo.optuna_.constraints import feasible_trials
+from uhebo.optuna_.gaps import objective_names as objective_names
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.types import Array
-
-
-def objective_names(study: Study) -> list[str]:
-    """As they were named; else `value`, or with several `value_0`, `value_1`, …"""
-    named = study.metric_names
-    if named:
-        return list(named)
-    count = len(study.directions)
-    return ["value"] if count == 1 else [f"value_{index}" for index in range(count)]
 
 
 def objectives_of(study: Study) -> dict[str, str]:

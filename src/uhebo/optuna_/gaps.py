@@ -1,4 +1,5 @@
-"""Gaps in Optuna's public interface, filled once: a study's storage, a parameter by its distribution, quiet.
+"""Gaps in Optuna's public interface, filled once: a study's storage, names of objectives, a parameter by its
+distribution, quiet.
 
 Private names of Optuna's stand in this room alone, each with the reason why no public one does.
 """
@@ -43,6 +44,15 @@ def is_view(study: Study) -> bool:
     """Whether the study is read through another storage than the one it is kept in."""
     # Study._storage: for the reason above.
     return study._storage is not storage_of(study)
+
+
+def objective_names(study: Study) -> list[str]:
+    """As they were named; else `value`, or with several `value_0`, `value_1`, …"""
+    named = study.metric_names
+    if named:
+        return list(named)
+    count = len(study.directions)
+    return ["value"] if count == 1 else [f"value_{index}" for index in range(count)]
 
 
 def study_id_of(study: Study) -> int:

@@ -41,7 +41,7 @@ from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.sampler_settings import checked_independent, leave_settings, plain_setting
 from uhebo.optuna_.several import check_constrained, check_number, check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
-from uhebo.optuna_.trial_log import Penalties, warn_once, write_tags
+from uhebo.optuna_.trial_log import Penalties, write_tags
 from uhebo.space import SearchSpace
 from uhebo.space.moves import restricted
 from uhebo.space.rules import GivenRule
@@ -228,14 +228,11 @@ class UHESampler(BaseSampler):
     def step(self, study: Study, number: int, space: SearchSpace, trials: Sequence[FrozenTrial] | None = None) -> Step:
         """What the suggestion of trial `number` starts from: the log as one read finds it, while others go on."""
         trials = corrections.trials_of(study) if trials is None else trials
-        infinite, finite = trial_log.infinite_values(trials)
-        if infinite and finite:
-            warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
-        elif infinite:
-            warn_once(study, "no finite", "no trial has a finite value yet: suggestions are random until one has")
+        trial_log.say_if_infinite(study, trials)
         n_initial = self.n_initial(space.domain.dimension)
         history = trial_log.read_history(study, space, n_initial, self._penalties, leave_out=number, trials=trials)
         declared.say_if_outside(study, history)
+        trial_log.say_if_noisy(study, history, self.settings.deterministic)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
         return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)

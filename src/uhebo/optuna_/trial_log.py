@@ -25,6 +25,7 @@ from uhebo.optuna_.constraints import agreed_names, constraints_of
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import abandoned, state_of
 from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.noise import NOISE, is_damaged, noise_of
 from uhebo.space import SearchSpace
 
 logger = logging.getLogger("uhebo")
@@ -92,7 +93,9 @@ def read_history(
         lacking += [trial.number] if names and not told and state == "finished" else []
         values = tuple(float(told.get(name, math.nan)) for name in names)
         further = () if None in others else tuple(others)
-        read.append(Trial(trial.number, next(rows) if use else None, value, state, tags, ours, values, further))
+        noise = noise_of(trial, len(signs)) if NOISE in trial.user_attrs else ()
+        row = next(rows) if use else None
+        read.append(Trial(trial.number, row, value, state, tags, ours, values, further, noise))
     if damaged:
         number, wrong = damaged[0]
         warn_once(
@@ -100,6 +103,14 @@ def read_history(
             "damaged tags",
             f"{ATTRIBUTE!r} of trial {number} was written by something else or is damaged ({', '.join(wrong)}), "
             f"{len(damaged)} such in all: what cannot be used is left out, the values stay data",
+        )
+    unusable = [trial.number for trial in trials if NOISE in trial.user_attrs and is_damaged(trial, len(signs))]
+    if unusable:
+        warn_once(
+            study,
+            "damaged noise",
+            f"{NOISE!r} of trial {unusable[0]} is not a standard deviation for each objective, {len(unusable)} such in "
+            "all: their noise is estimated; uhebo.amend(study, number, noise=…) puts it right",
         )
     if lacking:
         warn_once(
@@ -134,6 +145,21 @@ def warn_once(study: Study, topic: str, message: str) -> None:
     if key not in said:
         said.add(key)
         logger.warning(message)
+
+
+def say_if_infinite(study: Study, trials: Sequence[FrozenTrial]) -> None:
+    """Warn of what is done with infinite values."""
+    infinite, finite = infinite_values(trials)
+    if infinite and finite:
+        warn_once(study, "infinite", "infinite objective values are taken as the worst or best finite value seen")
+    elif infinite:
+        warn_once(study, "no finite", "no trial has a finite value yet: suggestions are random until one has")
+
+
+def say_if_noisy(study: Study, history: History, deterministic: bool) -> None:
+    """Warn where the objective is said to be deterministic, and values to have noise."""
+    if deterministic and any(told > 0.0 for trial in history.trials for told in trial.noise):
+        warn_once(study, "noise", "deterministic=True, and trials were told to have noise: leave one of the two out")
 
 
 def _number(low: float, high: float, kind: Any = (int, float)) -> Check:

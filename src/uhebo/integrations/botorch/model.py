@@ -49,7 +49,8 @@ class UHEModel(Model, FantasizeMixin):
                 f"train_Y has a standard deviation of {self.scale:.4g}, expected at most {LARGEST}, because BoTorch's "
                 "models give variances, which would overflow; divide train_Y by a constant"
             )
-        self.signal, self.noise, self.jitter = theta.v, theta.s2, posterior.jitter
+        self.signal, self.jitter = theta.v, posterior.jitter
+        self.noise = theta.s2 if data.noise is None else float(data.noise.grown(1).under(theta.s2)[-1])
         self.categorical = tuple(int(column) for column in data.domain.categorical)
         arrays = (data.X, theta.ell, posterior.factor, posterior.whitened)
         self._hold(*(torch.from_numpy(np.array(values, dtype=np.float64, order="C")) for values in arrays))
