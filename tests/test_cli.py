@@ -105,12 +105,21 @@ def test_the_suggested_csv_comes_back_filled_in(lab: Shell) -> None:
 
 
 def test_row_15_known_experiments(lab: Shell) -> None:
-    lab.write("known.csv", "gas;n;x;yield;operator\nargon;3;0.25;1.5;Ann\n\nnitrogen;4.0;1;inf;Bob\n")
+    lab.write("known.csv", "gas;n;x;yield;operator\nargon;3;0.25;1.5;Ann\n\nnitrogen;4.0;1;2.5;Bob\n")
     told = lab.json("tell", "lab.db", "--csv", "known.csv", "--value-column", "yield", "--ignore-extra")
     assert (told["told"], told["added"]) == (0, 2)
     rows = lab("history", "lab.db", "--last", "2", "--csv").splitlines()
-    assert rows == ["number,state,value,x,n,gas", "3,finished,1.5,0.25,3,argon", "4,finished,inf,1.0,4,nitrogen"]
+    assert rows == ["number,state,value,x,n,gas", "3,finished,1.5,0.25,3,argon", "4,finished,2.5,1.0,4,nitrogen"]
+    # A program may return an infinite value, and so the history of its study has one; an experiment has none.
+    lab.write("program.csv", "number,state,value,x,n,gas\n0,finished,inf,1.0,4,argon\n")
+    lab("tell", "lab.db", "--csv", "program.csv")
     assert lab.json("history", "lab.db", "--last", "1")[0]["value"] == "inf"  # JSON has no infinity
+    lab.write("own.csv", "x,n,gas,value\n0.5,4,argon,inf\n")
+    for given in (("0", "inf"), ("0", "-1e999"), ("--csv", "own.csv")):
+        assert "not a number that an experiment gives; a trial that gave no value is told with --failed" in lab.refuses(
+            "tell", "lab.db", *given
+        )
+    assert "value is '45%', expected a number; write 45, without the unit" in lab.refuses("tell", "lab.db", "0", "45%")
 
 
 def test_what_spreadsheets_write(shell: Shell) -> None:

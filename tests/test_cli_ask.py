@@ -7,7 +7,7 @@ import pytest
 
 import uhebo
 from tests.shell import Shell
-from uhebo.cli.predict import plus_minus
+from uhebo.cli.output import plus_minus
 from uhebo.diagnosis.outlook import outlook
 from uhebo.storage.places import study_at
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 
+import hypothesis
 import optuna
 import pytest
+from hypothesis import strategies as st
+from optuna.trial import create_trial
 
 import uhebo
 from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli.reading import Reading
+from uhebo.diagnosis.tradeoffs import trade_offs
 from uhebo.errors import EvaluationFailed
 from uhebo.pareto_result import ParetoResult
 
@@ -58,11 +62,12 @@ def test_a_round_trip(lab: Shell) -> None:
     assert {row["number"] for row in found["front"]} == {2, 3, 4, 5, 6}
     assert found["front"][0]["values"] == {"yield": 30.0, "cost": 1.0}
     assert found["reference_point"] == {"yield": -8.5, "cost": 11.0}
-    # Between trials 3 and 5, from (50, 2) to (75, 7): 1 of cost for 5 of yield.
-    assert found["trade_offs"] == ["Near the middle of the front (trial 4), 5 more yield costs about 1 more cost."]
+    # From (50, 2) to (75, 7).
+    said = "Near the middle of the front, from trial 3 to trial 5, 25 more yield costs 5 more cost."
+    assert found["trade_offs"] == [said]
     shown = lab("best", "lab.db")
     assert "yield (maximize)" in shown
-    assert "5 more yield costs about 1 more cost" in shown
+    assert said in shown
     assert "maximize yield, minimize cost" in lab("status", "lab.db")
     assert lab.json("status", "lab.db")["front"] == 5
 
@@ -196,8 +201,9 @@ def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypat
         x, y = row["params"].values()
         assert row["values"] == {"yield": pytest.approx(x * (2 - x) + y / 9), "cost": pytest.approx(x + y)}
     for function, said in (("half", '"yield": number, "cost": number'), ("broken", "yield is NaN")):
-        shell("optimize", f"trade:{function}", "--storage", "a.db", "--more", "1")
+        shell("optimize", f"trade:{function}", "--storage", "a.db", "--more", "1", code=1)
         assert said in shell.err
+        assert "every trial of this run failed" in shell.err
         assert shell.json("history", "a.db")[-1]["values"] == {"yield": None, "cost": None}
     for given, said in (
         (("--objective", "yield:minimize", "--objective", "cost:minimize"), "other objectives (yield:maximize, cost"),
@@ -269,3 +275,19 @@ def test_a_study_of_optunas(shell: Shell) -> None:
     five.optimize(lambda t: [t.suggest_float("x", 0, 1)] * 5, n_trials=1)
     assert "up to 4 objectives and this study has 5" in shell.refuses("suggest", "five.db")
     assert "value_4" in shell("history", "five.db")
+
+
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=50)
+@hypothesis.given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=3, max_size=12, unique=True))
+def test_trade_offs_of_two_are_between_trials_of_the_front(values: list[tuple[int, int]]) -> None:
+    """Also at its ends, where a slope would promise what no trial has."""
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    for pair in values:
+        study.add_trial(create_trial(params={}, distributions={}, values=[float(v) for v in pair]))
+    front = {trial.number: trial.values for trial in study.best_trials}
+    for each in trade_offs(study):
+        assert each.to is not None
+        here, there = front[each.trial], front[each.to]
+        assert (there[0] - here[0], there[1] - here[1]) == (each.step, each.price)
+        assert each.step > 0
+        assert each.price > 0

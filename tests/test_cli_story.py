@@ -35,6 +35,7 @@ COMMANDS = [
     "drop",
     "skip",
     "restore",
+    "extend",
     "log",
     "best",
     "history",

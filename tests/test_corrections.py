@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 import uhebo
@@ -17,6 +18,7 @@ from tests.shell import Shell
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.changes import LONGEST_REASON
 from uhebo.optuna_.corrections import AMENDED, Change, applied, read_changes
+from uhebo.optuna_.extensions import BESIDE
 from uhebo.optuna_.trial_log import read_history
 from uhebo.report.view import StudyView
 from uhebo.space import SearchSpace
@@ -151,7 +153,7 @@ def test_parameters_constraints_and_several_objectives() -> None:
         ({"value": 1.0}, "1 values for 2 objectives"),
         ({"value": [1.0, float("nan")]}, "yield is nan"),
         ({"params": {"z": 1}}, "no parameter 'z'"),
-        ({"params": {"x": 7.0}}, "outside of"),
+        ({"params": {"x": 7.0}}, "x is 7.0; expected a number from 0.0 to 1.0"),
         ({"constraints": {"mass": 1.0}}, "'purity'"),
         ({}, "nothing was given"),
         ({"value": [1.0, 3.0]}, "already; there is nothing to amend"),
@@ -256,3 +258,126 @@ def test_the_dashboard_shows_what_is_right() -> None:
     loaded = optuna.load_study(study_name=study.study_name, storage=storage)
     loaded.add_trial(create_trial(value=0.0, params={"x": 0.3, "y": 0.6}, distributions=SPACE))
     assert (study.best_value, loaded.best_value, len(study.trials)) == (0.0, 0.0, 5)
+
+
+# ---------------------------------------------------------------------------------------------------- the space
+
+
+def _kinds() -> dict[str, BaseDistribution]:
+    return {"x": FloatDistribution(0.0, 1.0), "gas": CategoricalDistribution(["argon", "nitrogen"])}
+
+
+def _measured(params: dict[str, Any]) -> float:
+    return float((params["x"] - 1.4) ** 2 + 0.3 * (params.get("gas") == "argon") + 0.1 * params.get("stir", 0))
+
+
+@pytest.mark.parametrize("place", ["memory", "sqlite", "journal"])
+def test_a_space_extended_in_place_is_as_if_it_had_been_so_from_the_start(tmp_path: Path, place: str) -> None:
+    """A wider range, a further choice and a further factor: suggestions equal those of a study made with them, with
+    the same trials under the same numbers."""
+    storage: Any = None
+    if place == "sqlite":
+        storage = f"sqlite:///{tmp_path / 'lab.db'}"
+    if place == "journal":
+        storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / "lab.log")))
+    made = uhebo.UHESampler(seed=3, n_startup_trials=4)
+    study = optuna.create_study(study_name="lab", storage=storage, sampler=made)
+    for _ in range(7):
+        trial = study.ask(_kinds())
+        study.tell(trial, _measured(trial.params))
+    uhebo.extend(study, {"x": (0.0, 2.0)}, reason="the best lay at the bound")
+    uhebo.extend(study, {"gas": ["argon", "nitrogen", "helium"], "stir": (0, 5)}, had={"stir": 2})
+    wide = uhebo.corrected(study)
+    space = wide.trials[-1].distributions
+    assert space["gas"] == CategoricalDistribution(["argon", "nitrogen", "helium"])
+    assert {trial.params["stir"] for trial in wide.trials} == {2}
+    always = optuna.create_study(sampler=uhebo.UHESampler(seed=3, n_startup_trials=4))
+    for each in wide.trials:
+        always.add_trial(each)
+    seen = set()
+    for _ in range(6):
+        here, there = wide.ask(space), always.ask(space)
+        assert here.params == there.params
+        seen.add(here.params["gas"])
+        for asked, told in ((wide, here), (always, there)):
+            asked.tell(told, _measured(told.params) - 2.0 * (told.params["gas"] == "helium"))
+    assert "helium" in seen
+    # Optuna's own study shows what its storage can hold, and what it cannot beside the trial.
+    beside = [trial for trial in study.trials if "gas" not in trial.params]
+    assert beside
+    assert all(trial.user_attrs[BESIDE] == {"gas": "helium"} for trial in beside)
+    assert [trial.params for trial in uhebo.corrected(study).trials] == [trial.params for trial in always.trials]
+    assert [(each.name, each.trials) for each in uhebo.extensions(study)] == [("x", 7), ("gas", 7), ("stir", 7)]
+    assert uhebo.corrected(study).best_trial.params == always.best_trial.params
+
+
+def test_a_narrower_range_leaves_trials_out_until_it_is_wide_again() -> None:
+    study = begun(8)
+    used = len(read_history(study, SearchSpace.of(SPACE), 4).finished)
+    uhebo.extend(study, {"x": (0.4, 1.0)})
+    outside = sum(trial.params["x"] < 0.4 for trial in study.trials)
+    assert outside
+    assert uhebo.diagnose(study, hmc=False).trials.usable == used - outside
+    asked = uhebo.corrected(study).ask({**SPACE, "x": FloatDistribution(0.4, 1.0)})
+    assert asked.params["x"] >= 0.4
+    uhebo.skip(study, asked.number)
+    uhebo.extend(study, {"x": (0.0, 1.0)})
+    assert uhebo.diagnose(study, hmc=False).trials.usable == used
+
+
+def test_a_search_goes_on_in_the_extended_space(tmp_path: Path) -> None:
+    space: dict[str, Any] = {"x": (0.0, 1.0), "gas": ["argon", "nitrogen"]}
+    place = str(tmp_path / "lab.db")
+    kept: dict[str, Any] = {"storage": place, "study_name": "lab", "seed": 1}
+    uhebo.minimize(lambda x, gas: _measured({"x": x, "gas": gas}), space, 4, **kept)
+    wider = {"x": (0.0, 2.0), "gas": ["argon", "nitrogen", "helium"]}
+    uhebo.extend(uhebo.load(place).study, wider)
+    found = uhebo.minimize(lambda x, gas: x + (gas != "helium"), wider, 8, **kept)
+    assert found.best_params["gas"] == "helium"
+    assert len(found.study.trials) == 12
+
+
+def test_what_cannot_be_extended_is_refused() -> None:
+    study = begun(5)
+    for given, said in (
+        (({"x": (0.0, 1.0)},), "there is nothing to change"),
+        (({"x": (2.0, 1.0)},), "parameter 'x': low=2.0 is above high=1.0"),
+        (({"z": (0, 4)},), "5 trials were made without it; say which value they had"),
+        (({},), "nothing was given to change"),
+    ):
+        with pytest.raises(InvalidInputError, match=re.escape(said)):
+            uhebo.extend(study, *given)
+    with pytest.raises(InvalidInputError, match="let it be among the values"):
+        uhebo.extend(study, {"z": (0, 4)}, had={"z": 9})
+    with pytest.raises(InvalidInputError, match="each trial has its own value"):
+        uhebo.extend(study, {"x": (0.0, 2.0)}, had={"x": 0.5})
+    assert not uhebo.extensions(study)
+    study.set_user_attr("uhebo:space:000001:ab", {"name": 3, "after": "nonsense"})
+    assert uhebo.corrected(study).trials == study.trials
+
+
+def test_extending_in_the_shell(shell: Shell) -> None:
+    shell("create", "lab.db", "--param", "t=20:90", "--param", "gas=cat:argon,neon", "--seed", "1", "--unit", "t=°C")
+    shell("suggest", "lab.db", "-n", "3")
+    for number in range(3):
+        shell("tell", "lab.db", str(number), str(5 + number))
+    assert shell.json("extend", "lab.db", "t=20:120", "--reason", "safe")[0]["now"] == "an integer from 20 to 120"
+    shell("extend", "lab.db", "gas=+helium")
+    assert "say which value they had" in shell.refuses("extend", "lab.db", "stir=0:9")
+    shell("extend", "lab.db", "stir=0:9", "--had", "stir=3", "--unit", "t=K")
+    asked = shell.json("suggest", "lab.db", "--fix", "gas=helium", "--fix", "t=110")[0]
+    assert (asked["params"]["gas"], asked["params"]["t"], asked["number"]) == ("helium", 110, 3)
+    shell("tell", "lab.db", "3", "9.5")
+    rows = shell.json("history", "lab.db")
+    assert [row["params"]["stir"] for row in rows[:3]] == [3] * 3
+    assert rows[3]["params"] == asked["params"]
+    log = shell("log", "lab.db")
+    for words in ("argon, neon, helium", "always 3", "in K", "safe"):
+        assert words in log
+    assert "no range; expected t=low:high" in shell.refuses("extend", "lab.db", "t=hot")
+    assert "t is given twice" in shell.refuses("extend", "lab.db", "t=1:2", "t=1:3")
+    shell("extend", "lab.db", "t=60:120")
+    assert "left out of the model: trial" in shell.err
+    table = shell.write("all.csv", shell("history", "lab.db", "--csv"))
+    shell("create", "new.db", "--param", "t=20:120", "--param", "gas=cat:argon,neon,helium", "--param", "stir=0:9")
+    assert json.loads(shell("tell", "new.db", "--csv", table, "--json"))["added"] == 4

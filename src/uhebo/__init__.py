@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from uhebo.optuna_.changes import amend as amend
     from uhebo.optuna_.changes import changes as changes
     from uhebo.optuna_.changes import drop as drop
+    from uhebo.optuna_.changes import extensions as extensions
     from uhebo.optuna_.changes import restore as restore
     from uhebo.optuna_.changes import skip as skip
     from uhebo.optuna_.corrected import corrected as corrected
+    from uhebo.optuna_.extensions import extend as extend
     from uhebo.optuna_.noise import tell_noise as tell_noise
     from uhebo.optuna_.sampler import UHESampler as UHESampler
     from uhebo.result import Result as Result
@@ -39,8 +41,9 @@ _NAMES = {
     "uhebo.integrations.regressor": ("UHERegressor",),
     "uhebo.integrations.search_cv": ("UHESearchCV",),
     "uhebo.methods": ("METHODS", "register"),
-    "uhebo.optuna_.changes": ("amend", "changes", "drop", "restore", "skip"),
+    "uhebo.optuna_.changes": ("amend", "changes", "drop", "extensions", "restore", "skip"),
     "uhebo.optuna_.corrected": ("corrected",),
+    "uhebo.optuna_.extensions": ("extend",),
     "uhebo.optuna_.noise": ("tell_noise",),
     "uhebo.optuna_.sampler": ("UHESampler",),
     "uhebo.result": ("Result",),

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optuna.exceptions import TrialPruned
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -20,13 +21,17 @@ from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.executor import Evaluations, GivenExecutor
 from uhebo.initial import Points, checked_points, enqueue
 from uhebo.objective import Function, call, check_objective, checked_value, checked_values
+from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
-from uhebo.optuna_.gaps import QUIET, suggest_active
+from uhebo.optuna_.extensions import extensions_of
+from uhebo.optuna_.gaps import QUIET, SILENT, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
 from uhebo.result import Result
 from uhebo.space import SearchSpace, storable, warn_of_shorthands
 
+LONGEST_REASON = 300
+"""Characters kept of why a trial failed."""
 SeveralValues = Callable[..., Sequence[float] | Mapping[str, float]]
 """A function of the user's with one value for each objective."""
 Constraints = Callable[..., float | Sequence[float] | Mapping[str, float]]
@@ -104,6 +109,12 @@ def search(
     storable(searched.distributions, how.storage)
     check_objective(fn, searched.distributions, optional=searched.conditions)
     if constraints is not None:
+        if not callable(constraints):
+            raise InvalidInputError(
+                f"constraints is {constraints!r}; expected a function of the parameters that returns by how much each "
+                "limit is missed, at most 0 where it is kept: lambda x: {'purity': 95 - purity(x)}; a rule on the "
+                "parameters themselves is subject_to=['a + b <= 1']"
+            )
         check_objective(constraints, searched.distributions, optional=searched.conditions, called="constraints")
     n_trials = integer("n_trials", n_trials, 1)
     points = checked_points(how.initial, searched)
@@ -131,12 +142,22 @@ def search(
         except EvaluationFailed as error:
             trial.set_user_attr(FAILURE, str(error))
             raise
+        except TrialPruned:
+            raise
+        except how.caught as error:
+            said = f"{type(error).__name__}: {error}"
+            trial.set_user_attr(FAILURE, said[:LONGEST_REASON])
+            logger.warning(f"trial {trial.number} failed: {said[:LONGEST_REASON]}")
+            raise
         if isinstance(direction, str):
             return checked_value(returned, trial.number)
         return checked_values(returned, list(direction), trial.number)
 
-    with QUIET, nullcontext() if evaluations is None else evaluations.running():
+    # What is caught is said above in one line; Optuna would add its traceback.
+    with SILENT if how.caught else QUIET, nullcontext() if evaluations is None else evaluations.running():
         study = _study(direction, how)
+        if extensions_of(study):
+            study = corrected(study)  # takes parameters that Optuna would refuse
         enqueue(study, points, n_trials)
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))

@@ -23,7 +23,11 @@ COMMANDS = {
     "drop": ("correct", "Leave a trial out, as if it had never been tried."),
     "skip": ("correct", "Say that a trial was never run; unlike a failed one, it repels nothing."),
     "restore": ("correct", "Take back the latest change of a trial: amend, drop or skip; again, the one before."),
-    "log": ("correct", "Show every change that was made to trials: when, what it was before, and why."),
+    "extend": ("extending", "Change the space in place: a wider range, a further choice, a further factor, a unit."),
+    "log": (
+        "correct",
+        "Show every change of trials and of the space: when, what it was before, and why.",
+    ),
     "best": ("look", "Show the best trial so far, or the front of several objectives."),
     "history": ("history", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),

@@ -37,8 +37,10 @@ class Bound:
             if match is None or not math.isfinite(bound := float(match["bound"])):
                 raise ValueError
         except ValueError:
+            strict = re.fullmatch(r"(.+?)\s*([<>])\s*([^<>=]+)", str(text).strip())
+            meant = f"'{strict[1]} {strict[2]}= {strict[3].strip()}'" if strict else "'purity >= 95'"
             raise InvalidInputError(
-                f"the constraint is {text!r}; expected what is measured and its limit, such as 'purity >= 95'"
+                f"the constraint is {text!r}; expected what is measured and its limit with >= or <=, such as {meant}"
             ) from None
         return cls(match["name"], match["sense"], bound)
 

@@ -8,11 +8,11 @@ import typer
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from uhebo.cli import options
+from uhebo.cli import extending, options
 from uhebo.cli.bounds import Bounds, leader, measured, measured_in, names_of, values_of
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import parsed, whole
-from uhebo.cli.rows import value_of
+from uhebo.cli.rows import with_error
 from uhebo.cli.settings import bounds_of
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_ import changes
@@ -119,18 +119,26 @@ def skip(
 
 
 def log(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show every change that was made to trials: when, what it was before, and why.
+    """Show every change of trials and of the space: when, what it was before, and why.
 
     \b
     Example:
       $ uhebo log lab.db
     """
     with study_at(file, study) as loaded:
-        found = changes.changes(loaded)
-        rows = [(each.time, str(each.trial), each.what, _was(each), _now(each), each.reason) for each in found]
-        write([shown(each) for each in found], ("time", "trial", "change", "was", "is", "reason"), rows, as_json)
-        if not found:
-            say("no trial has been changed")
+        rows: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+            ((each.time, str(each.trial), each.what, _was(each), _now(each), each.reason), shown(each))
+            for each in changes.changes(loaded)
+        ]
+        rows += [
+            ((e.time, e.name, "extend", extending.was(e), extending.now(e), e.reason), extending.shown(e))
+            for e in changes.extensions(loaded)
+        ]
+        rows.sort(key=lambda row: row[0][0])
+        columns = ("time", "trial or parameter", "change", "was", "is", "reason")
+        write([record for _, record in rows], columns, [cells for cells, _ in rows], as_json)
+        if not rows:
+            say("nothing has been changed")
 
 
 def shown(change: Change) -> dict[str, Any]:
@@ -164,6 +172,7 @@ def _amendment(study: Study, trial: FrozenTrial, texts: Sequence[str]) -> dict[s
     notes = {name for each in study.get_trials(deepcopy=False) for name in each.user_attrs if ":" not in name}
     notes = (notes | {"note"}) - set(names_of(bounds))
     found: dict[str, dict[str, Any]] = {"value": {}, "params": {}, "measured": {}, "attributes": {}}
+    noise: dict[str, float | None] = {}
     part: str
     value: Any
     for text in texts:
@@ -173,7 +182,8 @@ def _amendment(study: Study, trial: FrozenTrial, texts: Sequence[str]) -> dict[s
                 raise InvalidInputError(f"{text!r} is of one objective; name it: {objectives[0]}={text}")
             name, right = objectives[0], text
         if name in objectives:
-            part, value = "value", value_of(right, name)
+            part, (value, error) = "value", with_error(right, name)
+            noise |= {} if error is None else {name: error}
         elif name in trial.distributions:
             part, value = "params", parsed(name, right, trial.distributions[name])
         elif name in names_of(bounds):
@@ -192,6 +202,7 @@ def _amendment(study: Study, trial: FrozenTrial, texts: Sequence[str]) -> dict[s
     attributes = {**limits, **found["attributes"]}
     return {
         "value": single,
+        "noise": noise or None,
         "params": found["params"],
         "constraints": values_of(bounds, limits) if limits else {},
         "attributes": {name: attributes[name] for name in attributes if trial.user_attrs.get(name) != attributes[name]},

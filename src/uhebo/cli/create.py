@@ -28,6 +28,7 @@ def create(
     constraint: options.Constraints = None,
     subject_to: options.SubjectTo = None,
     when_exhausted: options.WhenExhausted = None,
+    unit: options.Units = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:

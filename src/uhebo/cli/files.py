@@ -12,7 +12,8 @@ A table that begins with number, state and the values is the history of another 
 it. Its numbers say nothing here: every row is an experiment of its own, and one that was under way is passed over.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -22,13 +23,14 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.cli.bounds import Bounds, measured, names_of
 from uhebo.cli.output import say
 from uhebo.cli.records import HISTORY_COLUMNS, LONGEST_REASON, texts
-from uhebo.cli.rows import Known, Trials, needed, read_row, running_number
-from uhebo.cli.tables import read_table
+from uhebo.cli.rows import Known, Trials, error_of, needed, read_row, running_number
+from uhebo.cli.tables import Table, read_table
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrections import AMENDED
 from uhebo.space import SearchSpace
 from uhebo.storage.explain import listed
 
+UNIT = re.compile(r"(.*\S)\s*\[[^][]*\]")
 MOST_SAID = 20
 """Wrong rows that are named."""
 
@@ -63,12 +65,14 @@ def read_results(
     With `again`, a row for a trial that has ended, or one that the study has already, is a further measurement.
     """
     words = {name: texts(d) for name, d in space.distributions.items() if isinstance(d, CategoricalDistribution)}
-    table = read_table(path, words)
+    known = {*space.distributions, *objectives, *names_of(bounds), value_column or "value"}
+    table = without_units(read_table(path, words), known)
     header, wrong = table.header, dict(table.wrong)
     columns = _value_columns(header, objectives, value_column, space)
     ours = tuple(header[: 2 + len(columns)]) == (*HISTORY_COLUMNS, *columns)
     history = ours and "state" not in space.distributions and value_column in (None, "value")
-    notes = _check_columns(path, header, space, columns, ignore_extra, history, names_of(bounds))
+    errors = _error_columns(header, columns, space)
+    notes = _check_columns(path, header, space, columns, ignore_extra, history, [*names_of(bounds), *errors.values()])
     sheet = Sheet(notes=[] if ignore_extra else notes)
     answered: dict[int, int] = {}
     for line, cells in table.rows.items():
@@ -79,7 +83,7 @@ def read_results(
                 continue
             entry = read_row(line, cells, space, trials, columns, history, again)
             if entry is not None and entry.values is not None:
-                entry = replace(entry, measured=measured(bounds, cells))
+                entry = replace(entry, measured=measured(bounds, cells), errors=_errors(entry, cells, columns, errors))
             if entry is None:
                 sheet.passed_over.append(line)
                 continue
@@ -100,6 +104,38 @@ def read_results(
     if not again:
         _check_doubled(path, sheet.known, space, trials, history)
     return sheet
+
+
+def _error_columns(header: Sequence[str], columns: Sequence[str], space: SearchSpace) -> dict[str, str]:
+    """Of each value that has one, the column of its error: `yield error`, or `error` where there is one value."""
+    found: dict[str, str] = {}
+    for name in columns:
+        names = [f"{name} error", *(["error"] if len(columns) == 1 else [])]
+        there = [each for each in names if each in header and each not in space.distributions]
+        found |= {name: there[0]} if there else {}
+    return found
+
+
+def _errors(
+    row: Known, cells: Mapping[str, str], columns: Sequence[str], errors: Mapping[str, str]
+) -> tuple[float | None, ...]:
+    """Errors of a row's values: of their columns, or what followed ±."""
+    found = []
+    for name, beside in zip(columns, row.errors, strict=True):
+        text = cells[errors[name]] if name in errors else ""
+        if text and beside is not None:
+            raise InvalidInputError(f"the error of {name} is given twice, by ± and in a column; drop one")
+        found.append(error_of(text, name) if text else beside)
+    return tuple(found)
+
+
+def without_units(table: Table, known: Collection[str]) -> Table:
+    """The table with columns named as the study has them: temperature for temperature [°C]."""
+    names = {name: match[1] for name in table.header if (match := UNIT.fullmatch(name)) and match[1] in known}
+    if not names:
+        return table
+    rows = {line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.rows.items()}
+    return Table([names.get(name, name) for name in table.header], rows, table.wrong)
 
 
 def _refuse(path: str, wrong: Mapping[int, str]) -> None:

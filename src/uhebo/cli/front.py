@@ -1,15 +1,75 @@
-"""The front of a study with several objectives, as `best`, `tell` and `optimize` show it."""
+"""The best of a study: one trial with what is known of it, or the front of several objectives."""
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
 
 from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
-from uhebo.cli.output import write_json, write_table, write_text
+from uhebo.cli.output import percent, plus_minus, write_json, write_table, write_text
 from uhebo.cli.records import cells, parameter_names, record, values_in
+from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
+
+if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
+    from uhebo.diagnosis.recommendation import Recommended
+
+LEAST_TRIALS = 5
+"""Finished trials below which nothing is recommended but the best."""
+
+
+def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+    """Every finished trial at the settings of this one, itself included."""
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [each for each in finished if each.params == trial.params]
+
+
+def recommended(study: Study) -> "Recommended | None":
+    """The best point by the model; None while there is none to speak of."""
+    from uhebo.diagnosis.outlook import has_model
+    from uhebo.diagnosis.recommendation import recommend
+    from uhebo.optuna_.believe import model_of
+
+    with suppress(UheboError):  # a model of other parameters than those that the study goes on with
+        model = model_of(study)
+        if has_model(model) and len(model.history.finished) >= LEAST_TRIALS:
+            return recommend(study)
+    return None
+
+
+def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:
+    """What is known of the best trial besides its value, for JSON."""
+    again = measured_again(study, trial)
+    values = [each.value for each in again if each.value is not None]
+    measured = {"numbers": [each.number for each in again], "values": values, "mean": fmean(values)}
+    if len(values) > 1:
+        measured["standard_error"] = stdev(values) / len(values) ** 0.5
+    plain = None
+    if found is not None:
+        plain = {"numbers": found.numbers, "params": found.params, "expected": found.mean}
+        plain |= {"low": found.interval[0], "high": found.interval[1], "chance_best": found.chance}
+    return {"measured": measured, "recommended": plain}
+
+
+def standing_rows(study: Study, trial: FrozenTrial, found: "Recommended | None") -> list[tuple[str, Any]]:
+    """The same as rows of a table for people."""
+    rows: list[tuple[str, Any]] = []
+    known = standing(study, trial, None)["measured"]
+    if "standard_error" in known:
+        told = ", ".join(f"{value:.6g}" for value in known["values"])
+        mean = plus_minus(known["mean"], known["standard_error"]) if known["standard_error"] else f"{known['mean']:.6g}"
+        rows.append((f"measured {len(known['values'])} times", f"{told}: mean {mean}"))
+    if found is not None:
+        low, high = found.interval
+        which = "the same point" if trial.number in found.numbers else f"trial {found.numbers[0]}"
+        interval = f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"
+        rows.append(("recommended", f"{which}; expected there without noise: {interval}"))
+        rows.append(("chance that it is the best tried", percent(found.chance)))
+    return rows
 
 
 def front_record(study: Study, objectives: Objectives) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 from uhebo.checks import number
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
-from uhebo.cli.front import write_front
+from uhebo.cli.front import recommended, standing, standing_rows, write_front
 from uhebo.cli.output import say, write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, record
 from uhebo.cli.settings import kept_in, named_objectives
@@ -36,8 +36,9 @@ VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust
 def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
     """Show the best trial so far, or the front of several objectives.
 
-    With constraints it is the best feasible one. With several objectives the front is shown: trials that no other one
-    beats in every objective, and what one objective costs in terms of another.
+    With it come further measurements of the same settings, and the recommended point: the best by the model, which
+    a lucky measurement does not mislead. With constraints it is the best feasible one. With several objectives the
+    front is shown: trials that no other one beats in every objective, and what one costs in terms of another.
 
     \b
     Example:
@@ -52,8 +53,9 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         if trial is None:
             raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
         direction = loaded.direction.name.lower()
-        value = {"study": loaded.study_name, "direction": direction, **record(trial)}
-        rows = best_rows(trial, *objectives)
+        found = recommended(loaded)
+        value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
+        rows = [*best_rows(trial, *objectives), *standing_rows(loaded, trial, found)]
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
 
 
@@ -165,11 +167,22 @@ def diagnose(
             return
         for name, (found, commands) in each.items():
             write_text(f"{name} ({there[name]})", "bold underline")
-            _write_diagnosis(found, commands)
+            _write_verdict(found, commands)
+        say(f"every figure: uhebo diagnose {named} --objective NAME, of {', '.join(there)}")
 
 
 def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
-    write_text(f"Verdict: {found.verdict}", VERDICT_STYLES.get(found.verdict, "bold"))
+    _write_verdict(found, commands)
+    for section in found.sections():
+        write_text(section.title, "bold")
+        write_text(section.sentence)
+        if section.rows:
+            write_table(section.columns, section.rows)
+        write_text("")
+
+
+def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
+    write_text(f"Verdict: {found.verdict} ({found.kind})", VERDICT_STYLES.get(found.verdict, "bold"))
     write_text(found.headline)
     for reason in found.reasons:
         write_text(f"  • {reason}")
@@ -177,12 +190,6 @@ def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
     for command in commands:
         write_text(f"  $ {command}")
     write_text("")
-    for section in found.sections():
-        write_text(section.title, "bold")
-        write_text(section.sentence)
-        if section.rows:
-            write_table(section.columns, section.rows)
-        write_text("")
 
 
 def report(

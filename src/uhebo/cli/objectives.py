@@ -6,12 +6,13 @@ is `value` in every table, and the last number that a program prints.
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from optuna.study import Study
 
 from uhebo.cli.bounds import Bounds, from_arguments, measured, names_of
-from uhebo.cli.rows import value_of
+from uhebo.cli.rows import value_of, with_error
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo.optuna_ import fronts
@@ -20,6 +21,8 @@ from uhebo.optuna_.log_space import MOST_OBJECTIVES
 DIRECTIONS = ("minimize", "maximize")
 UNREADABLE = re.compile(r"[=<>:\x00-\x1f\x7f]|^\s|\s$|^$")
 """What a name cannot have: it would not be read back from `name=81.2`."""
+LONGEST_UNIT = 30
+"""Characters."""
 ATTRIBUTE_KEY = "objectives"
 """Key under which the shell keeps the names that it was given."""
 Objectives = dict[str, str]
@@ -92,6 +95,22 @@ def reference_of(objectives: Objectives, given: Mapping[str, Any], texts: Sequen
     return {"reference_point": [value_of(str(found[name]), f"the reference of {name}") for name in objectives]}
 
 
+def with_units(given: Mapping[str, str], texts: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Units of the space file and of options `NAME=UNIT`, each of something that there is."""
+    found = dict(given)
+    for text in texts:
+        name, equals, unit = (part.strip() for part in text.rpartition("="))
+        if not equals or not name:
+            raise InvalidInputError(f"--unit is {text!r}; expected NAME=UNIT, such as temperature=°C")
+        found[name] = unit
+    for name, unit in found.items():
+        if name not in known:
+            raise InvalidInputError(f"there is nothing called {name!r} to have a unit; there is {', '.join(known)}")
+        if not unit.isprintable() or any(sign in unit for sign in "[]=") or len(unit) > LONGEST_UNIT:
+            raise InvalidInputError(f"the unit of {name} is {unit!r}; expected a short text without [ ] =")
+    return found
+
+
 def objectives_in(study: Study, kept: Any) -> Objectives:
     """Objectives of a study with names, `kept` what the shell keeps in it; empty for one without a name."""
     if len(study.directions) > 1:
@@ -101,24 +120,32 @@ def objectives_in(study: Study, kept: Any) -> Objectives:
     return {str(names[0]): study.direction.name.lower()} if len(names) == 1 else {}
 
 
-def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> tuple[tuple[float, ...], dict[str, float]]:
+Told = tuple[tuple[float, ...], tuple[float | None, ...], dict[str, float]]
+"""Values, their errors where they are known, and what constraints are about."""
+
+
+def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> Told:
     """What `uhebo tell` was given for one trial: a value for each objective, and what the constraints are about.
 
     One objective may be told as a number alone, which comes first: `81.2 purity=96.1`. Several are told by name.
     """
     if len(objectives) < 2 and (not objectives or "=" not in texts[0]):
-        return (value_of(texts[0], *objectives),), from_arguments(bounds, texts[1:])
+        value, error = with_error(texts[0], next(iter(objectives), "value"))
+        return (value,), (error,), from_arguments(bounds, texts[1:])
     known = [*objectives, *names_of(bounds)]
     wanted = " ".join(f"{name}=NUMBER" for name in known)
     given: dict[str, str] = {}
     for text in texts:
         name, equals, number = (part.strip() for part in text.rpartition("="))
         if not equals or name not in known:
-            raise InvalidInputError(f"told was {text!r}; expected {wanted}")
+            meant = get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+            hint = next((f"; did you mean {each}={number}?" for each in known if [each.lower()] == meant), "")
+            raise InvalidInputError(f"told was {text!r}; expected {wanted}{hint}")
         if name in given:
             raise InvalidInputError(f"{name} is given twice; drop one")
         given[name] = number
     missing = [name for name in objectives if name not in given]
     if missing:
         raise InvalidInputError(f"{missing[0]} is missing; expected {wanted}")
-    return tuple(value_of(given[name], name) for name in objectives), measured(bounds, given)
+    pairs = [with_error(given[name], name) for name in objectives]
+    return tuple(value for value, _ in pairs), tuple(error for _, error in pairs), measured(bounds, given)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # workers need Unix
 TRIALS = 60
 """Trials where neither the option nor the space file says how many."""
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
+PHASES = ("start-up", "model")
 
 
 class Terminated(KeyboardInterrupt):
@@ -106,7 +107,7 @@ def optimize(
     else:
         evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
-        loaded = continued(store, place, study, wanted) or new_study(store, place, study, wanted)
+        loaded = corrected(continued(store, place, study, wanted) or new_study(store, place, study, wanted))
         begun, planned = _left(loaded, kept_in(loaded), budget if n_trials else None, more)
         kept = with_sampler(loaded, n_trials=begun + planned)
         check_placeholders(target, list(kept.space))
@@ -120,6 +121,8 @@ def optimize(
         states = _show(loaded, place, code, as_json)
         if not code and "finished" not in states:
             raise InvalidInputError(f"no trial has a value ({states.get('failed', 0)} failed): {_first_reason(loaded)}")
+        if not code and loop.all_failed:
+            raise InvalidInputError(f"every trial of this run failed, the first with: {loop.all_failed}")
     raise typer.Exit(code)
 
 
@@ -140,18 +143,20 @@ def _first_reason(study: Study) -> str:
 
 @contextmanager
 def _progress(trials: int) -> Iterator[Advance]:
-    """A bar on a terminal; elsewhere a line whenever the best value changes."""
-    terminal, shown = sys.stderr.isatty(), ""
+    """A bar on a terminal; elsewhere a line whenever the best value or the phase changes."""
+    terminal, shown, phase = sys.stderr.isatty(), "", ""
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[best]}"))
     with Progress(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=trials, best="")
 
-        def advance(leads: str) -> None:
-            nonlocal shown
-            before, shown = shown, leads or shown
-            bar.update(task, advance=1, best=shown)
-            if shown != before and not terminal:
-                say(shown)
+        def advance(leads: str, failed: int, origin: str) -> None:
+            nonlocal shown, phase
+            before, shown = (shown, phase), leads or shown
+            phase = origin if origin in PHASES else phase
+            parts = [*filter(None, [shown, phase]), *([f"{failed} failed"] if failed else [])]
+            bar.update(task, advance=1, best=", ".join(parts))
+            if (shown, phase) != before and not terminal and shown:
+                say(", ".join(parts))
 
         yield advance
 

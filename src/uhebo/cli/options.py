@@ -21,6 +21,10 @@ Storage = Annotated[str, typer.Option("--storage", metavar="STUDY", help="Study 
 Timeout = Annotated[float | None, typer.Option("--timeout", help="Seconds one trial may take.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+DecimalComma = Annotated[
+    bool, typer.Option("--decimal-comma", help="CSV with 23,9 and semicolons, as a German spreadsheet opens it.")
+]
+Xlsx = Annotated[str | None, typer.Option("--xlsx", metavar="FILE.xlsx", help="Write a spreadsheet.")]
 SpaceFile = Annotated[
     str | None, typer.Option("--space", metavar="FILE", help="The parameters, as TOML (see docs/shell.md) or JSON.")
 ]
@@ -47,6 +51,10 @@ SubjectTo = Annotated[
         metavar="'A + B <= 1'",
         help="A rule about parameters that every suggestion keeps to: 'a + b <= 1'. Repeat for more.",
     ),
+]
+Units = Annotated[
+    list[str] | None,
+    typer.Option("--unit", metavar="NAME=UNIT", help="Unit of a parameter or result: temperature=°C. Repeat for more."),
 ]
 WhenExhausted = Annotated[
     str | None,

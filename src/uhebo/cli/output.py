@@ -1,6 +1,5 @@
 """What a command prints: results to standard output as a table, JSON or CSV; messages to standard error."""
 
-import csv
 import json
 import logging
 import math
@@ -17,9 +16,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a cell begins with that a spreadsheet takes for a formula."""
 
 
-def only_one(as_json: bool, as_csv: bool) -> None:
-    if as_json and as_csv:
-        raise InvalidInputError("--json and --csv were both given; choose one")
+def only_one(as_json: bool, as_csv: bool, as_xlsx: bool = False) -> None:
+    if as_json + as_csv + as_xlsx > 1:
+        raise InvalidInputError("--json, --csv and --xlsx are three forms of one result; choose one")
 
 
 def say(message: str) -> None:
@@ -27,14 +26,10 @@ def say(message: str) -> None:
     print(one_line(message), file=sys.stderr, flush=True)
 
 
-def write(
-    value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool, as_csv: bool = False
-) -> None:
-    """A result in the form that was asked for: `value` as JSON, or rows under their columns, as CSV or for people."""
+def write(value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
+    """A result in the form that was asked for: `value` as JSON, or rows under their columns for people."""
     if as_json:
         write_json(value)
-    elif as_csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([*map(quoted, row)] for row in [columns, *rows])
     else:
         write_table(columns, rows)
 
@@ -53,6 +48,18 @@ def quoted(cell: Any) -> Any:
 def unquoted(text: str) -> str:
     """The text that `quoted` was given."""
     return text[1:] if text.startswith("'") and text[1:].lstrip(" ").startswith(FORMULA) else text
+
+
+def plus_minus(mean: float, deviation: float) -> str:
+    """A mean and its deviation, to two digits of the deviation."""
+    if not 1e-4 <= deviation < 1e6 or abs(mean) >= 1e6:
+        return f"{mean:.4g} ± {deviation:.2g}"
+    decimals = max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
+
+
+def percent(chance: float) -> str:
+    return "less than 0.1 %" if chance < 0.001 else f"{100.0 * chance:.2g} %"
 
 
 def write_json(value: Any) -> None:

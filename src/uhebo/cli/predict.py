@@ -1,6 +1,5 @@
 """`uhebo predict`: what the model expects at settings of your own."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from uhebo.cli import options
-from uhebo.cli.output import write
+from uhebo.cli.output import percent, plus_minus, write
 from uhebo.cli.records import expected as expected_values
 from uhebo.cli.records import parsed
 from uhebo.cli.settings import with_sampler
@@ -43,6 +42,8 @@ def predict(
         for name, value in found.expected.items():
             rows.append((name, plus_minus(value.mean, value.deviation)))
             rows.append(("90 % interval", f"{value.low:.4g} to {value.high:.4g}"))
+        if found.over is not None:
+            rows.append(("to improve on", f"{found.over:.4g}"))
         rows += [(f"chance {words}", percent(chance)) for words, chance in _chances(found, kept).items()]
         write({"params": params, **expected_record(found)}, ("at these settings", "expected"), rows, as_json)
 
@@ -82,16 +83,13 @@ def _chances(found: Outlook, kept: Kept) -> dict[str, float]:
     return chances | ({"to fail": found.fails} if found.fails > 0.0 else {})
 
 
-def plus_minus(mean: float, deviation: float) -> str:
-    """A mean and its deviation, to two digits of the deviation."""
-    if not 1e-4 <= deviation < 1e6 or abs(mean) >= 1e6:
-        return f"{mean:.4g} ± {deviation:.2g}"
-    decimals = max(0, 1 - math.floor(math.log10(deviation)))
-    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
-
-
-def percent(chance: float) -> str:
-    return "less than 0.1 %" if chance < 0.001 else f"{100.0 * chance:.2g} %"
+def legend(found: Outlook, best: float | None) -> str:
+    """What the figures beside suggestions mean."""
+    text = "expected: the model's mean ± its standard deviation, noise left out"
+    if found.over is None:
+        return text
+    told = "" if best is None else f" (told: {best:.4g})"
+    return f"{text}; chance to improve on {found.over:.4g}, which the model expects at the best so far{told}"
 
 
 def expected_columns(found: Outlook, kept: Kept) -> list[str]:
@@ -115,6 +113,7 @@ def expected_record(found: Outlook) -> dict[str, Any]:
     return {
         "expected": {name: asdict(value) for name, value in found.expected.items()},
         "chance_to_improve": found.improves,
+        "improves_on": found.over,
         "chance_feasible": found.feasible,
         "chance_to_fail": found.fails,
     }

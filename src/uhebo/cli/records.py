@@ -13,6 +13,8 @@ from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.corrections import AMENDED
 from uhebo.optuna_.endings import FAILURE, state_name
+from uhebo.optuna_.points import ORIGIN
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.storage.explain import listed, one_line
 
 LEFT_OUT = ("skipped", "dropped")
@@ -25,6 +27,9 @@ STATES = {
     TrialState.WAITING: "waiting",
 }
 
+ROLES = {"initial": "start-up", "model": "model", "random": "exploration"}
+"""What a suggestion is, in words: spread over the space before there is a model, the model's choice, or a random point
+of a method that draws some."""
 WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
 DOUBTFUL_COMMA = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 """1,234 may be a thousand and more, or a little more than one."""
@@ -73,6 +78,15 @@ def shown_state(trial: FrozenTrial) -> str:
     """What became of a trial, in one word."""
     name = state_name(trial)
     return name if name in LEFT_OUT else STATES[trial.state]
+
+
+def origin_of(trial: FrozenTrial) -> str:
+    """Where the point of a trial comes from, in a few words."""
+    if ORIGIN in trial.user_attrs:
+        return str(trial.user_attrs[ORIGIN])
+    tags = trial.system_attrs.get(ATTRIBUTE)
+    role = tags.get("role") if isinstance(tags, Mapping) else None
+    return ROLES.get(str(role), "your own" if "fixed_params" in trial.system_attrs else "not known")
 
 
 def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:

@@ -1,6 +1,7 @@
 """One row of a sheet of results: a trial's number, its point and its values, each checked."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,9 @@ NEAR = 1e-3
 FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting", *LEFT_OUT)
 """States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
+WITH_UNIT = re.compile(r"([-+]?[\d.,]+(?:[eE][-+]?\d+)?)\s*[^\d\s.,].*")
+PLUS_MINUS = re.compile(r"\+\s*/?\s*-")
+FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed)"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Known:
     """What else the sheet says of it, by column."""
     repeats: int | None = None
     """The trial that this is a further measurement of."""
+    errors: tuple[float | None, ...] = ()
+    """Standard deviation of each value, where it is known."""
 
     def __str__(self) -> str:
         where = f"line {self.line}" if self.number is None else f"trial {self.number}"
@@ -65,21 +71,25 @@ def read_row(
             given = ["failed"] * len(columns)
     elif cells.get("number"):
         number = started_number(cells["number"], trials)
-    values = _values(given, columns)
+    told = _values(given, columns, infinite=history)
+    values = None if told is None else tuple(value for value, _ in told)
+    errors = () if told is None else tuple(error for _, error in told)
     params = _params(cells, space, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
         if again and trials[number].state.is_finished():
-            return Known(line, None, dict(trials[number].params), values, repeats=number)
+            return Known(line, None, dict(trials[number].params), values, repeats=number, errors=errors)
     failed_here = history and values is None and "failure" not in space.distributions
-    return Known(line, number, params, values, cells.get("failure", "") if failed_here else "")
+    return Known(line, number, params, values, cells.get("failure", "") if failed_here else "", errors=errors)
 
 
-def _values(given: Sequence[str], columns: Sequence[str]) -> tuple[float, ...] | None:
-    """A number for each objective; None where the experiment failed, which it does as a whole."""
+def _values(
+    given: Sequence[str], columns: Sequence[str], infinite: bool
+) -> tuple[tuple[float, float | None], ...] | None:
+    """A number for each objective, with its error if that is known; None where the experiment failed, as a whole."""
     failed = [text.lower() == "failed" for text in given]
     if not any(failed):
-        return tuple(value_of(text, name) for text, name in zip(given, columns, strict=True))
+        return tuple(with_error(text, name, infinite) for text, name in zip(given, columns, strict=True))
     known = [name for text, name, gone in zip(given, columns, failed, strict=True) if text and not gone]
     if known:
         raise InvalidInputError(
@@ -145,17 +155,31 @@ def running_number(text: str, trials: Trials) -> int:
     return number
 
 
-def value_of(text: str, name: str = "value") -> float:
-    """A number; infinite ones are allowed (they count as the worst or best seen), NaN is not."""
+def with_error(text: str, name: str = "value", infinite: bool = False) -> tuple[float, float | None]:
+    """A number, and what follows ± in it: 29.3 ± 0.4, also written +- or +/-."""
+    number, sign, error = (part.strip() for part in PLUS_MINUS.sub("±", text).partition("±"))
+    return value_of(number, name, infinite), error_of(error, name) if sign else None
+
+
+def error_of(text: str, name: str = "value") -> float:
+    """A standard deviation."""
+    found = value_of(text, f"the error of {name}")
+    if found < 0.0:
+        raise InvalidInputError(f"the error of {name} is {text}, expected a standard deviation of 0 or more")
+    return found
+
+
+def value_of(text: str, name: str = "value", infinite: bool = False) -> float:
+    """A number, not NaN; infinite ones are allowed in the history of another study, whose program returned them."""
     try:
         value = number_in(text)
     except ValueError as error:
         what = "empty" if not text.strip() else repr(text)
-        raise InvalidInputError(
-            f"{name} is {what}, expected a number{pointed(text)}; for a trial that failed, say so"
-        ) from error
-    if math.isnan(value):
-        raise InvalidInputError(f"{name} is {text!r}, which is not a number; for a trial that failed, say so")
+        unit = WITH_UNIT.fullmatch(text.strip())
+        hint = f"; write {unit[1]}, without the unit" if unit else f"; {FAILED_HINT}"
+        raise InvalidInputError(f"{name} is {what}, expected a number{pointed(text)}{hint}") from error
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise InvalidInputError(f"{name} is {text!r}, which is not a number that an experiment gives; {FAILED_HINT}")
     return value
 
 

@@ -19,10 +19,11 @@ from uhebo.cli.objectives import Objectives
 from uhebo.cli.output import say
 from uhebo.cli.space_file import RESERVED, SETTINGS, Kept, declared
 from uhebo.directions import name_objectives
-from uhebo.errors import InvalidInputError
+from uhebo.errors import InvalidInputError, SpaceExhausted
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_ import fronts
+from uhebo.optuna_.extensions import SHELL_ATTRIBUTE, extended_space, extensions_of, units_of
 from uhebo.optuna_.gaps import suggest_active
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.sampler import UHESampler
@@ -31,10 +32,11 @@ from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, as_distributions
 from uhebo.storage.places import Place, load, study_names
 
-ATTRIBUTE = "uhebo:shell"
+ATTRIBUTE = SHELL_ATTRIBUTE
 """The study's user attribute: {"space": {name: distribution}, "sampler": {argument of UHESampler: value}}, and "when":
 {name: condition} where parameters have one, and "constraints": ["purity >= 95"] where there are any, and "objectives":
-{name: direction} where they have names."""
+{name: direction} where they have names, and "units": {name: unit} where they are known. Later changes of the space are
+beside it (`uhebo.optuna_.extensions`)."""
 SAMPLER_SETTINGS = [key for key in SETTINGS if key != "direction"]
 
 
@@ -60,6 +62,9 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
             "each objective"
         )
     given |= {"direction": given["direction"][0]} if given.get("direction") else {}
+    if wanted.space:
+        units = objectives.with_units(wanted.units, options.get("unit") or (), wanted.named)
+        wanted = replace(wanted, units=units)
     settings = {**defaults, **wanted.settings, **given}
     if given.get("subject_to"):
         settings["subject_to"] = [*wanted.settings.get("subject_to", ()), *given["subject_to"]]
@@ -89,7 +94,8 @@ def keep(study: Study, kept: Kept) -> None:
     when = {"when": kept.when} if kept.when else {}
     bounds = {"constraints": [str(bound) for bound in kept.constraints]} if kept.constraints else {}
     named = {objectives.ATTRIBUTE_KEY: kept.objectives} if kept.objectives else {}
-    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when, **bounds, **named})
+    units = {"units": kept.units} if kept.units else {}
+    study.set_user_attr(ATTRIBUTE, {"space": space, "sampler": kept.settings, **when, **bounds, **named, **units})
 
 
 def effective(kept: Kept) -> dict[str, Any]:
@@ -113,10 +119,11 @@ def kept_in(study: Study) -> Kept:
         return _kept_of_trials(study)
     try:
         space = {name: json_to_distribution(json.dumps(given)) for name, given in stored["space"].items()}
+        space = extended_space(extensions_of(study), space)
         sampler = {key: stored["sampler"][key] for key in SAMPLER_SETTINGS if key in stored["sampler"]}
         bounds = parse_all(stored.get("constraints", []), list(space))
         named = objectives.objectives_in(study, stored)
-        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})), bounds, named)
+        kept = Kept(as_distributions(space), sampler, dict(stored.get("when", {})), bounds, named, units_of(study))
         kept.search_space  # noqa: B018 (what cannot be read is seen here)
         return kept
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -178,6 +185,12 @@ def ask(study: Study, kept: Kept) -> Trial:
     sampler = study.sampler
     assert isinstance(sampler, ShellSampler)
     sampler.rest()
+    if sampler.is_exhausted(study):  # before there is a trial that nothing can be suggested for
+        count = sampler.search_space(study).size
+        raise SpaceExhausted(
+            f"all {count:.0f} points of the space have been tried, and repeats have no noise; a study made with "
+            "--when-exhausted repeat goes on"
+        )
     try:
         if not kept.when:
             return study.ask(kept.space)
@@ -232,9 +245,10 @@ def continued(storage: BaseStorage, place: Place, name: str | None, wanted: Kept
     for key, value in {**asked, "space": (wanted.space or kept.space, wanted.when or kept.when)}.items():
         if was.get(key, value if foreign else None) != value:
             detail = "" if key == "space" else f" ({was.get(key)}, not {value})"
+            change = "change it with uhebo extend, or " if key == "space" else ""
             raise InvalidInputError(
-                f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, or "
-                "give another --storage or --study"
+                f"{place.shown} holds a study with another {key}{detail}; leave the option out to go on with it, "
+                f"{change}or give another --storage or --study".replace("or or", "or")
             )
     if wanted.constraints not in ((), kept.constraints):
         there = ", ".join(map(str, kept.constraints)) or "none"

@@ -58,8 +58,6 @@ KINDS: dict[str, Callable[..., BaseDistribution]] = {
 }
 RESERVED = ("number", "value", "state", "failure", "feasible")
 """Columns of our own tables; a parameter of that name could not be told apart from them."""
-
-
 SPACE_COLUMNS = ("parameter", "kind", "values", "scale", "how many")
 
 
@@ -75,6 +73,13 @@ class Kept:
     """What every result must say besides its value, and within which limits it is feasible."""
     objectives: Objectives = field(default_factory=dict)
     """What is wanted, by name; empty for one objective without a name."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Units of parameters, objectives and what constraints are about, where they are known."""
+
+    @property
+    def named(self) -> list[str]:
+        """All that has a name: parameters, objectives, what constraints are about."""
+        return [*self.space, *(self.objectives or ["value"]), *(bound.name for bound in self.constraints)]
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -122,11 +127,14 @@ def _read_file(path: str) -> Kept:
         raise InvalidInputError(f"{path} holds no table; see docs/shell.md for the format")
     parameters = settings.pop("parameters", None)
     constraints, objectives = settings.pop("constraints", []), settings.pop("objectives", {})
+    units = settings.pop("units", {})
+    if not isinstance(units, dict) or not all(isinstance(unit, str) for unit in units.values()):
+        raise InvalidInputError(f'{path}: units is {units!r}, expected a table such as {{temperature = "°C"}}')
     if not isinstance(constraints, list):
         raise InvalidInputError(f"{path}: constraints is {constraints!r}, expected a list such as ['purity >= 95']")
     for key, value in settings.items():
         if key not in SETTINGS:
-            known = ", ".join([*SETTINGS, "constraints", "objectives"])
+            known = ", ".join([*SETTINGS, "constraints", "objectives", "units"])
             raise InvalidInputError(f"{path}: unknown key {key!r}; expected [parameters] and any of {known}")
         if key == "subject_to" and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
             raise InvalidInputError(f"{path}: subject_to is {value!r}, expected a list such as ['a + b <= 1']")
@@ -138,7 +146,7 @@ def _read_file(path: str) -> Kept:
         when = {name: _condition(name, given.pop("when")) for name, given in parameters.items() if _has_when(given)}
         space = {name: _distribution(name, given) for name, given in parameters.items()}
         named = with_options(objectives, ())
-        return Kept(space, settings, when, parse_all(constraints, [*space, *RESERVED], named), named)
+        return Kept(space, settings, when, parse_all(constraints, [*space, *RESERVED], named), named, units)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,22 +14,21 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, names_of, why_none
 from uhebo.cli.output import only_one, say, write
-from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params
-from uhebo.cli.records import cells, parameter_names
+from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params, legend
+from uhebo.cli.records import cells, origin_of, parameter_names
 from uhebo.cli.rows import started_number
 from uhebo.cli.settings import ask, with_sampler
 from uhebo.cli.space_file import Kept
+from uhebo.cli.spreadsheets import rounded, with_unit, write_csv, write_xlsx
 from uhebo.diagnosis.outlook import has_model, outlook
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import model_of
 from uhebo.optuna_.points import ORIGIN, REPEATS, point_rng, promising_point, random_point, start_trial
-from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.storage.places import study_at
 
 MAX_BATCH = 1000
-ROLES = {"initial": "start-up", "model": "model", "random": "exploration"}
-"""What a suggestion is, in words: spread over the space before there is a model, the model's choice, or a random point
-of a method that draws some."""
+Repeated = tuple[FrozenTrial, str]
+"""A trial that is to be made once more, and what it is."""
 
 
 def suggest(
@@ -37,56 +37,72 @@ def suggest(
     fix: Annotated[
         list[str] | None, typer.Option("--fix", metavar="NAME=VALUE", help="Keep a parameter at this. Repeat for more.")
     ] = None,
+    same: Annotated[
+        list[str] | None,
+        typer.Option("--same", metavar="NAME", help="A parameter that all of this batch share. Repeat for more."),
+    ] = None,
     near: Annotated[str | None, typer.Option("--near", metavar="NUMBER", help="Near this trial.")] = None,
+    repeat: Annotated[str | None, typer.Option("--repeat", metavar="NUMBER", help="This trial once more.")] = None,
     repeat_best: Annotated[bool, typer.Option("--repeat-best", help="The best point once more.")] = False,
     at_random: Annotated[bool, typer.Option("--random", help="Anywhere, with equal chance.")] = False,
+    xlsx: options.Xlsx = None,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
+    decimal_comma: options.DecimalComma = False,
 ) -> None:
     """Suggest what to try next; each suggestion is a trial that waits for its value.
 
     It says where each point comes from, what the model expects there (noise left out), and the chance that it is
-    better than the best so far. The CSV has an empty column `value`, or one for each objective, and one for what each
-    constraint is about: fill them in and give the file to `uhebo tell`.
+    better than the best so far. A sheet (--csv, --xlsx) has empty columns for the results: fill them in, and give it
+    to `uhebo tell`.
 
     \b
     Example:
       $ uhebo suggest lab.db -n 4
-      $ uhebo suggest lab.db -n 4 --csv
-      $ uhebo suggest lab.db --fix depth=4
+      $ uhebo suggest lab.db -n 4 --same depth --csv
     """
-    only_one(as_json, as_csv)
+    only_one(as_json, as_csv, xlsx is not None)
+    if decimal_comma and not as_csv:
+        raise InvalidInputError("--decimal-comma is for --csv; an .xlsx is shown with commas where they are usual")
     if not 1 <= count <= MAX_BATCH:
         raise InvalidInputError(f"-n is {count}; expected 1 to {MAX_BATCH}")
-    if sum([repeat_best, at_random, bool(fix or near)]) > 1:
-        raise InvalidInputError("--repeat-best, --random and --fix or --near were given together; choose one")
+    if sum([repeat is not None, repeat_best, at_random, bool(fix or near or same)]) > 1:
+        raise InvalidInputError(
+            "--repeat, --repeat-best, --random and --fix, --same or --near were given together; choose one"
+        )
     with study_at(file, study) as loaded:
         kept = with_sampler(loaded)
-        take = _chosen(loaded, kept, fix or (), near, repeat_best, at_random)
+        take = _chosen(loaded, kept, fix or (), near, _repeated(loaded, repeat, repeat_best), at_random)
+        take = _alike(loaded, kept, same, fix or (), near, take) if same else take
         made: list[int] = []
         try:
             made.extend(take() for _ in range(count))
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
-                _show(loaded, kept, made, as_json, as_csv)
-        if not (as_json or as_csv):
+                _show(loaded, kept, made, Form(as_json, as_csv, decimal_comma, xlsx))
+        if xlsx is not None:
+            say(f"wrote {xlsx}; fill it in, then: uhebo tell {file} --csv {xlsx}")
+        elif not (as_json or as_csv):
             others = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
             value = "" if kept.objectives else " VALUE"
             say(f"when a value is known: uhebo tell {file} {made[0]}{value}{others}")
 
 
 def _chosen(
-    study: Study, kept: Kept, fix: Sequence[str], near: str | None, repeat_best: bool, at_random: bool
+    study: Study,
+    kept: Kept,
+    fix: Sequence[str],
+    near: str | None,
+    repeated: tuple[FrozenTrial, str] | None,
+    at_random: bool,
 ) -> Callable[[], int]:
     """What makes one suggestion after the other; the number of each."""
     trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
-    if repeat_best:
-        best = best_of(study)
-        if best is None:
-            raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study)}")
-        words = f"the best once more (trial {best.number})"
-        return lambda: start_trial(study, best.params, best.distributions, {ORIGIN: words, REPEATS: best.number})
+    if repeated is not None:
+        before, words = repeated
+        marks = {ORIGIN: f"{words} once more (trial {before.number})", REPEATS: before.number}
+        return lambda: start_trial(study, before.params, before.distributions, marks)
     if at_random:
         return lambda: _own_point(study, kept, {ORIGIN: "at random"}, _randomly)
     if fix or near is not None:
@@ -95,6 +111,45 @@ def _chosen(
         words = ", ".join([*fix, *([f"near trial {near}"] if near is not None else [])])
         return lambda: _own_point(study, kept, {ORIGIN: words}, partial(_promising, near=centre, fixed=fixed))
     return lambda: ask(study, kept).number
+
+
+def _repeated(study: Study, number: str | None, best_one: bool) -> Repeated | None:
+    """The trial that is to be made once more, and what it is."""
+    if number is not None:
+        trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+        return trials[started_number(number, trials)], "this one"
+    best = best_of(study) if best_one else None
+    if best_one and best is None:
+        raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study)}")
+    return None if best is None else (best, "the best")
+
+
+def _alike(
+    study: Study, kept: Kept, same: Sequence[str], fix: Sequence[str], near: str | None, first: Callable[[], int]
+) -> Callable[[], int]:
+    """A first suggestion, and further ones that share some parameters with it."""
+    unknown = [name for name in same if name not in kept.search_space.columns]
+    if unknown:
+        known = ", ".join(kept.search_space.columns)
+        raise InvalidInputError(f"--same is {unknown[0]!r}, which is no parameter that varies; expected one of {known}")
+    if len(study.directions) > 1:
+        raise InvalidInputError("--same is for one objective; leave it out, and take what the first of a batch has")
+    shared: list[str] = []
+
+    def take() -> int:
+        if shared:
+            return _chosen(study, kept, [*fix, *shared], near, None, False)()
+        number = first()
+        params = study.get_trials(deepcopy=False)[number].params
+        texts_of = dict(zip(params, cells(study.get_trials(deepcopy=False)[number], list(params)), strict=True))
+        shared.extend(f"{name}={texts_of[name]}" for name in same if name in params and name not in _names(fix))
+        return number
+
+    return take
+
+
+def _names(fix: Sequence[str]) -> set[str]:
+    return {text.partition("=")[0].strip() for text in fix}
 
 
 Point = Callable[[Study, Kept, int], dict[str, Any]]
@@ -126,22 +181,30 @@ def _promising(
     return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed)
 
 
-def origin_of(trial: FrozenTrial) -> str:
-    """Where the point of a trial comes from, in a few words."""
-    if ORIGIN in trial.user_attrs:
-        return str(trial.user_attrs[ORIGIN])
-    tags = trial.system_attrs.get(ATTRIBUTE)
-    role = tags.get("role") if isinstance(tags, Mapping) else None
-    return ROLES.get(str(role), "your own" if "fixed_params" in trial.system_attrs else "not known")
+@dataclass(frozen=True)
+class Form:
+    """The form in which suggestions were asked for."""
+
+    as_json: bool
+    as_csv: bool
+    decimal_comma: bool
+    xlsx: str | None
 
 
-def _show(study: Study, kept: Kept, made: Sequence[int], as_json: bool, as_csv: bool) -> None:
+def _show(study: Study, kept: Kept, made: Sequence[int], form: Form) -> None:
     trials = [trial for trial in study.get_trials(deepcopy=False) if trial.number in made]
-    names = parameter_names(trials, kept.space)
-    if as_csv:
+    names, as_json = parameter_names(trials, kept.space), form.as_json
+    if form.as_csv or form.xlsx is not None:
         empty = [*(kept.objectives or ("value",)), *names_of(kept.constraints)]
-        rows = [[trial.number, *cells(trial, names), *[""] * len(empty)] for trial in trials]
-        write(None, ["number", *names, *empty], rows, as_json, as_csv)
+        titles = [with_unit(name, kept.units) for name in ("number", *names, *empty)]
+        rows = []
+        for trial in trials:
+            short = zip(cells(trial, names), (kept.space.get(name) for name in names), strict=True)
+            rows.append([trial.number, *(rounded(*cell) for cell in short), *[""] * len(empty)])
+        if form.xlsx is not None:
+            write_xlsx(form.xlsx, titles, rows)
+        else:
+            write_csv(titles, rows, form.decimal_comma)
         return
     finished = any(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False))
     found = []
@@ -154,4 +217,8 @@ def _show(study: Study, kept: Kept, made: Sequence[int], as_json: bool, as_csv: 
         records.append(record | (expected_record(found[index]) if found else {}))
         expected = expected_cells(found[index], kept) if found else []
         rows.append([trial.number, *cells(trial, names), origin_of(trial), *expected])
-    write(records, ["number", *names, "origin", *columns], rows, as_json)
+    titles = [with_unit(name, kept.units) for name in names]
+    write(records, ["number", *titles, "origin", *columns], rows, as_json)
+    if found and not as_json:
+        best = best_of(study)
+        say(legend(found[0], None if best is None else best.value))

@@ -14,11 +14,12 @@ from uhebo.cli.front import front_record
 from uhebo.cli.objectives import told
 from uhebo.cli.output import say, write_json, write_table
 from uhebo.cli.records import record, short_reason
-from uhebo.cli.rows import Known, Trials, running_number, started_number
+from uhebo.cli.rows import Known, Trials, error_of, running_number, started_number
 from uhebo.cli.settings import bounds_of, kept_in, named_objectives
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.noise import NOISE
 from uhebo.optuna_.points import REPEATS
 from uhebo.space import SearchSpace
 from uhebo.storage.explain import explain, listed
@@ -42,6 +43,9 @@ def tell(
     csv: Annotated[
         str | None,
         typer.Option("--csv", metavar="FILE", help="Many results: CSV, .xlsx or .ods. - is standard input."),
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option("--error", metavar="NUMBER", help="Standard deviation of the value, if known.")
     ] = None,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the trial.")] = "",
     again: Annotated[bool, typer.Option("--again", help="A further measurement of what was told before.")] = False,
@@ -77,6 +81,8 @@ def tell(
         raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
     if note and csv is not None:
         raise typer.BadParameter("--note is for one trial; in a sheet a note is a column")
+    if error is not None and (csv is not None or failed):
+        raise typer.BadParameter("--error is for one value; in a sheet it is a column, or follows the value: 29±0.4")
     with study_at(file, study) as loaded:
         trials = {trial.number: trial for trial in loaded.get_trials(deepcopy=False)}
         objectives, space = named_objectives(loaded), SearchSpace.of({})
@@ -84,8 +90,10 @@ def tell(
             assert number is not None
             bounds = bounds_of(loaded)
             given = None if value is None else told(objectives, bounds, [value, *(others or ())])
-            values, found = given or (None, {})
-            row = Known(0, None, {}, values, measured=found, notes={NOTE: short_reason(note)} if note else {})
+            values, errors, found = given or (None, (), {})
+            errors = errors if error is None else _given_error(error, errors)
+            notes = {NOTE: short_reason(note)} if note else {}
+            row = Known(0, None, {}, values, measured=found, notes=notes, errors=errors)
             sheet = Sheet([_placed(row, number, trials, again)])
         else:
             kept = kept_in(loaded)
@@ -97,6 +105,14 @@ def tell(
             return
         _store(loaded, sheet.known, space, bounds, trials)
         _confirm(loaded, sheet, as_json)
+
+
+def _given_error(text: str, told_with: tuple[float | None, ...]) -> tuple[float | None, ...]:
+    if len(told_with) > 1:
+        raise InvalidInputError("--error is of one value; with several objectives write yield=81.2±0.4")
+    if told_with[0] is not None:
+        raise InvalidInputError("the error is given twice, by ± and by --error; drop one")
+    return (error_of(text),)
 
 
 def _placed(row: Known, number: str, trials: Trials, again: bool) -> Known:
@@ -114,6 +130,8 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
         for row in known:
             values = values_of(bounds, row.measured) if row.measured else {}
             noted: dict[str, Any] = {**row.notes, **row.measured}
+            if any(each is not None for each in row.errors):
+                noted[NOISE] = list(row.errors) if len(row.errors) > 1 else row.errors[0]
             if row.number is None:
                 reason = {FAILURE: short_reason(row.failure)} if row.failure else {}
                 repeats = {} if row.repeats is None else {REPEATS: row.repeats}
@@ -143,7 +161,8 @@ def _show(sheet: Sheet, objectives: list[str], as_json: bool) -> None:
     """What would be stored."""
     rows = []
     for row in sheet.known:
-        values = dict(zip(objectives, row.values or ["failed"] * len(objectives), strict=True))
+        values: dict[str, Any] = dict(zip(objectives, row.values or ["failed"] * len(objectives), strict=True))
+        values |= {f"{n} error": e for n, e in zip(objectives, row.errors, strict=False) if e is not None}
         of = row.number if row.repeats is None else row.repeats
         what = "further" if row.repeats is not None else "own" if row.number is None else "answer"
         rows.append({"what": what, "trial": of, **values, **row.measured, **row.params, **row.notes})

@@ -14,7 +14,7 @@ from optuna.trial import Trial, TrialState
 from uhebo.cli.bounds import best_of
 from uhebo.cli.objective import evaluate_there, is_function, objective_of
 from uhebo.cli.output import say
-from uhebo.cli.records import short_reason
+from uhebo.cli.records import origin_of, short_reason
 from uhebo.cli.settings import ask
 from uhebo.cli.space_file import Kept
 from uhebo.errors import EvaluationFailed, InvalidInputError, SpaceExhausted
@@ -25,8 +25,8 @@ from uhebo.optuna_.fronts import front_trials
 
 HOPELESS = 5
 """Failed trials, before the first value, that end the run."""
-Advance = Callable[[str], None]
-"""One trial is over; what leads now, in words, or nothing new."""
+Advance = Callable[[str, int, str], None]
+"""One trial is over: what leads now, in words, or nothing new; how many failed; where its point came from."""
 
 
 class TrialLoop:
@@ -35,8 +35,14 @@ class TrialLoop:
 
     def __init__(self, study: Study, kept: Kept, objective: Objective, trials: int, advance: Advance) -> None:
         self._study, self._kept, self._objective, self._advance = study, kept, objective, advance
-        self._left, self._done, self._succeeded = trials, 0, 0
+        self._left, self._done, self._succeeded, self._failures = trials, 0, 0, 0
+        self._reason = ""
         self._lock = threading.Lock()
+
+    @property
+    def all_failed(self) -> str:
+        """Why the first one failed, where all trials of this run did; else empty."""
+        return self._reason if self._done and not self._succeeded else ""
 
     def run(self) -> None:
         """One after the other, until none is left."""
@@ -76,8 +82,9 @@ class TrialLoop:
             return
         except TrialPruned:
             with self._lock:
+                self._succeeded += 1
                 self._study.tell(trial.number, state=TrialState.PRUNED)
-                self._over("")
+                self._over("", trial)
             return
         except BaseException as error:
             self._mark(trial, f"{INTERRUPTED} ({type(error).__name__})")
@@ -89,20 +96,23 @@ class TrialLoop:
                 say(f"not stored: trial {trial.number}, value {value!r}, parameters {trial.params!r}")
                 raise
             self._succeeded += 1
-            self._over(_leads(self._study))
+            self._over(_leads(self._study), trial)
 
     def _failed(self, trial: Trial, error: EvaluationFailed) -> None:
         self._mark(trial, str(error))
+        self._reason = self._reason or str(error)
+        self._failures += 1
         say(f"trial {trial.number} failed: {error}")
-        self._over("")
+        self._over("", trial)
         if not self._succeeded and self._done >= HOPELESS:
             raise InvalidInputError(
                 f"the first {self._done} trials all failed, the last with: {error}; correct it and run this again"
             ) from error
 
-    def _over(self, leads: str) -> None:
+    def _over(self, leads: str, trial: Trial) -> None:
         self._done += 1
-        self._advance(leads)
+        frozen = self._study.get_trials(deepcopy=False)[trial.number]
+        self._advance(leads, self._failures, origin_of(frozen))
 
     def _mark(self, trial: Trial, reason: str) -> None:
         trial.set_user_attr(FAILURE, short_reason(reason))
@@ -128,6 +138,6 @@ def on_executor(
 def _leads(study: Study) -> str:
     best = best_of(study)
     if best is not None:
-        return f"best so far {best.value:.6g}"
+        return f"best so far {best.value:.6g} (trial {best.number})"
     front = front_trials(study) if len(study.directions) > 1 else []
     return f"{len(front)} on the front" if front else ""

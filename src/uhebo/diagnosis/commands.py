@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 RUN = re.compile(r"(?:Run|add|Go on with) (\d+)")
 REPEAT = re.compile(r"[Rr]epeat the best point")
+OF_THE_FRONT = re.compile(r"a point of the front")
 ELSEWHERE = re.compile(r"bound of|new study|narrow the range|widen the range")
 """Advice that takes another study: the trials go with it."""
 REPEATS = 3
@@ -32,6 +33,8 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
     found = [*_more(action, study)]
     if REPEAT.search(action):
         found.append(f"uhebo suggest {study} -n {REPEATS} --repeat-best")
+    if OF_THE_FRONT.search(action):
+        found.append(f"uhebo best {study}")
     if ELSEWHERE.search(action):
         found.append(f"uhebo history {study} --csv > all.csv")
     if action.startswith("Stop"):

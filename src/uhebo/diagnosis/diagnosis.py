@@ -153,7 +153,9 @@ def _examined(
     if finding is not None:
         return Diagnosis(**vars(finding), **about, trials=trials, search=search)
     evidence = _gather(believe(), trials, search, seed, epsilon, hmc)
-    return Diagnosis(**vars(judge(evidence)), **about, **vars(evidence))
+    finding = judge(replace(evidence, several=len(study.directions) > 1))
+    gathered = {each.name: getattr(evidence, each.name) for each in fields(evidence) if each.name != "several"}
+    return Diagnosis(**vars(finding), **about, **gathered)
 
 
 @single_threaded

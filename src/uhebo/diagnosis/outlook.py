@@ -36,6 +36,8 @@ class Outlook:
     improves: float | None
     """Chance that the point is feasible and better than the best one so far, noise left out; None with several
     objectives, or while nothing is feasible."""
+    over: float | None
+    """What is improved on: the value without noise that the model expects at the best trial so far."""
     feasible: float
     """Chance that all constraints are kept."""
     fails: float
@@ -61,7 +63,8 @@ def outlook(study: Study, points: Sequence[Mapping[str, Any]]) -> list[Outlook]:
     return [
         Outlook(
             {name: column[index] for name, column in found.items()},
-            None if improves is None else float(improves[index] * feasible[index]),
+            None if improves is None else float(improves[0][index] * feasible[index]),
+            None if improves is None else improves[1],
             float(feasible[index]),
             float(fails[index]),
         )
@@ -74,12 +77,14 @@ def has_model(model: StudyModel) -> bool:
     return len(model.history.finished) > 1 and bool(model.history.space.names) and bool(model.history.data.y.any())
 
 
-def _improvement(belief: Belief, rows: Any) -> Any:
+def _improvement(belief: Belief, rows: Any) -> tuple[Any, float] | None:
+    """The chances, and the value that is improved on."""
     kept = np.array([trial.feasible for trial in belief.history.finished])
     if belief.history.objectives > 1 or not kept.any():
         return None
     objective = belief.objective
-    return objective.chance_above(rows, float(objective.smoothed[kept].max()))
+    level = float(objective.smoothed[kept].max())
+    return objective.chance_above(rows, level), float(objective.units.told(np.array([level]))[0])
 
 
 def expect(study: Study, params: Mapping[str, Any]) -> Outlook:

@@ -125,6 +125,12 @@ def _hyperparameters(believed: Hyperparameters) -> Section:
         "HMC, a random walk over them). "
         f"MAP and the consistent fit are furthest apart for {worst.name}: a factor of {worst.apart:.2g}."
     )
+    outside = [e.name for e in believed.estimates if e.hmc_low and e.hmc_high and not e.hmc_low <= e.map <= e.hmc_high]
+    if outside:
+        sentence += (
+            f" For {', '.join(outside)} MAP lies outside the interval: the single likeliest fit is not a typical one, "
+            "because few trials leave much open."
+        )
     own = believed.estimator not in ("map", "consistent")
     names = [f"{name} (the model)" if key == believed.estimator else name for key, name in ESTIMATORS.items()][:2]
     if own:

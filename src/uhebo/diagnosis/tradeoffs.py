@@ -23,7 +23,7 @@ extent."""
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Near one trial of the front: `step` more of one objective costs `price` of another."""
+    """From one trial of the front to another, or near one: `step` more of one objective costs `price` of another."""
 
     place: str
     trial: int
@@ -35,8 +35,15 @@ class TradeOff:
     """Change of the second that goes with it: a loss."""
     others: bool = False
     """There are further objectives, taken as held."""
+    to: int | None = None
+    """The other trial, of two objectives: what is said is then measured; else it is a slope."""
 
     def __str__(self) -> str:
+        if self.to is not None:
+            return (
+                f"{self.place}, from trial {self.trial} to trial {self.to}, {_change(self.step)} {self.gained} costs "
+                f"{_change(self.price)} {self.lost}"
+            )
         held = ", the others held" if self.others else ""
         return (
             f"{self.place} (trial {self.trial}), {_change(self.step)} {self.gained} costs about "
@@ -70,7 +77,7 @@ def in_words(study: Study) -> list[str]:
 
 
 def _along(front: Sequence[FrozenTrial], values: Array, objectives: Mapping[str, str], signs: Array) -> list[TradeOff]:
-    """Differences between neighbours on a front of two objectives, in order of the first."""
+    """Differences between trials on a front of two objectives, in order of the first: nothing is extrapolated."""
     names, order = list(objectives), np.argsort(values[:, 0])
     points = values[order]
     if len(points) < FEW or (np.ptp(points, axis=0) <= 0.0).any():
@@ -79,17 +86,16 @@ def _along(front: Sequence[FrozenTrial], values: Array, objectives: Mapping[str,
     reach = max(1, len(points) // MANY)
     places = {"Near the middle of the front": middle}
     if len(points) >= MANY:
-        places[f"Towards its end with the best {names[0]}"] = len(points) - 1
-        places[f"Towards its end with the best {names[1]}"] = 0
+        places[f"At its end with the best {names[0]}"] = len(points) - 1
+        places[f"At its end with the best {names[1]}"] = 0
     found = []
     for place, at in places.items():
         low, high = max(at - reach, 0), min(at + reach, len(points) - 1)
         gain, loss = points[high] - points[low]
         if gain > 0.0 and loss < 0.0:
-            step = _round_step(SHARE * float(np.ptp(points[:, 0])))
-            price = signs[1] * loss / gain * step
-            number = front[int(order[at])].number
-            found.append(TradeOff(place, number, names[0], names[1], float(signs[0] * step), float(price)))
+            ends = [front[int(order[i])].number for i in (low, high)]
+            told = (float(signs[0] * gain), float(signs[1] * loss))
+            found.append(TradeOff(place, ends[0], names[0], names[1], *told, to=ends[1]))
     return found
 
 
@@ -123,4 +129,4 @@ def _round_step(size: float) -> float:
 
 
 def _change(amount: float) -> str:
-    return f"{abs(amount):.2g} {'more' if amount > 0 else 'less'}"
+    return f"{abs(amount):.3g} {'more' if amount > 0 else 'less'}"

@@ -43,6 +43,8 @@ class Evidence:
     prospects: Prospects
     feasibility: Feasibility | None = None
     slips: tuple[Slip, ...] = ()
+    several: bool = False
+    """It is one of several objectives: its own best is not what is looked for."""
 
 
 def judge(evidence: Evidence) -> Finding:
@@ -58,9 +60,10 @@ def judge(evidence: Evidence) -> Finding:
         *words.say_belief(evidence.hyperparameters, evidence.importance),
         *words.say_noise(evidence.noise),
         *words.say_search(evidence.search),
-        *words.say_outlook(evidence.prospects, finding.verdict == "trust"),
+        *([] if evidence.several else words.say_outlook(evidence.prospects, finding.verdict == "trust")),
     ]
-    return replace(finding, reasons=(*finding.reasons, *extra))
+    action = finding.next_action.replace("the best point", "a point of the front") if evidence.several else None
+    return replace(finding, reasons=(*finding.reasons, *extra), next_action=action or finding.next_action)
 
 
 def _nothing_feasible(evidence: Evidence) -> Finding | None:
@@ -255,7 +258,9 @@ def _no_model_steps(evidence: Evidence) -> Finding | None:
 def _healthy(evidence: Evidence) -> Finding:
     noise, prospects, search = evidence.noise, evidence.prospects, evidence.search
     noisy = noise.share_of_deviation >= NOTICEABLE_NOISE
-    if search.best_at_bound:
+    if evidence.several:
+        action = f"Go on with {prospects.trials} more trials, or choose a point of the front."
+    elif search.best_at_bound:
         name, side = search.best_at_bound[0]
         action = f"Move the {side} bound of {name} outwards if you can: the best trial lies on it."
     elif prospects.chance is not None and prospects.chance < SMALL_CHANCE:

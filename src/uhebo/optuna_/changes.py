@@ -16,10 +16,12 @@ from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import agreed_names, constraints_of, in_order
 from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_counting, trials_of
 from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
+from uhebo.optuna_.extensions import Extension, extensions_of
 from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
 from uhebo.optuna_.noise import NOISE, Deviations, checked_noise
 from uhebo.space import SearchSpace
+from uhebo.space.declare import described
 
 LONGEST_REASON = 300
 LONGEST_ENTRY = 2000
@@ -32,6 +34,11 @@ def changes(study: Study) -> list[Change]:
     """Every change that was made to the study's trials, the earliest first."""
     check_study(study)
     return changes_of(study)
+
+
+def extensions(study: Study) -> list[Extension]:
+    """Every change that was made to the study's space, the earliest first."""
+    return extensions_of(study)
 
 
 def amend(
@@ -108,8 +115,9 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
         end_without_value(study, trial, SKIPPED, reason or True)
     elif trial.state != TrialState.FAIL:
         raise InvalidInputError(
-            f"trial {number} is {trial.state.name.lower()}, with a value of {trial.values!r}; only a trial without a "
-            "value can be skipped; drop it if it is not to count"
+            f"trial {number} is {'pruned' if trial.state == TrialState.PRUNED else 'finished'}, with the value "
+            f"{', '.join(f'{v:g}' for v in trial.values or ())}; only a trial without a value can be skipped; drop it "
+            "if it is not to count"
         )
     return _write(study, Change(int(number), "skip"), reason)
 
@@ -189,7 +197,7 @@ def _params(trial: FrozenTrial, given: Mapping[str, Any]) -> dict[str, Any]:
                 f"trial {trial.number} has no parameter {name!r}; it has {', '.join(trial.distributions)}"
             )
         if not SearchSpace.of({name: trial.distributions[name]}).contains({name: value}):
-            raise InvalidInputError(f"{name} is {value!r}, outside of {trial.distributions[name]}")
+            raise InvalidInputError(f"{name} is {value!r}; expected {described(trial.distributions[name])}")
     return params
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from uhebo.optuna_ import extensions
 from uhebo.optuna_.constraints import constraints_of, is_constraint, named_attributes
 from uhebo.optuna_.endings import DROPPED, FAILURE, SKIPPED
 from uhebo.optuna_.gaps import is_view, storage_of, study_id_of
@@ -106,11 +107,25 @@ def _read(entry: Any) -> Change | None:
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
     """The study's trials, in these states if any are named, with every change applied."""
-    changes = [] if is_view(study) else changes_of(study)
-    if not changes:
+    attributes = {} if is_view(study) else storage_of(study).get_study_user_attrs(study_id_of(study))
+    if not is_changed(attributes):
         return study.get_trials(deepcopy=False, states=states)
-    trials = applied(changes, study.get_trials(deepcopy=False))
+    trials = as_read(attributes, study.get_trials(deepcopy=False))
     return trials if states is None else [trial for trial in trials if trial.state in states]
+
+
+def is_changed(attributes: Mapping[str, Any]) -> bool:
+    """Whether a study with these user attributes is read otherwise than it was told."""
+    return any(KEY.fullmatch(name) or extensions.KEY.fullmatch(name) for name in attributes)
+
+
+def as_read(attributes: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials of a study with these user attributes, after all changes of them and of the space."""
+    made = extensions.read_extensions(attributes)
+    before = max((each.trials for each in made if each.after is not None), default=0)
+    wide = extensions.extended_trials(made, trials)
+    known = [_without_learnt(trial) if trial.number < before else trial for trial in wide]
+    return applied(read_changes(attributes), known)
 
 
 def applied(changes: Sequence[Change], trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:

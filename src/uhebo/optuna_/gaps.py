@@ -40,6 +40,12 @@ def storage_of(study: Study) -> BaseStorage:
     return storage.backend if isinstance(storage, DelegatingStorage) else storage
 
 
+def own_storage_of(study: Study) -> BaseStorage:
+    """The storage that a study reads and writes through: of a corrected one, that with the changes applied."""
+    # Study._storage: for the reason above.
+    return study._storage
+
+
 def is_view(study: Study) -> bool:
     """Whether the study is read through another storage than the one it is kept in."""
     # Study._storage: for the reason above.

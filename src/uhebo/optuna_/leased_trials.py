@@ -37,6 +37,7 @@ from sqlalchemy.orm import Session
 
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.extensions import extensions_of, is_accepted, known_to_storage, latest
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.lease import LEASE, QUEUED, Lease, now
 from uhebo.space import SearchSpace
@@ -78,10 +79,22 @@ def database_of(storage: BaseStorage) -> RDBStorage:
     return database
 
 
+def _refuse_beside(study: Study) -> None:
+    """Workers read parameters from the tables, where a choice that came later is not."""
+    now, known = latest(extensions_of(study)), known_to_storage(study)
+    beside = [name for name, distribution in now.items() if not is_accepted(known.get(name), distribution)]
+    if beside:
+        raise InvalidInputError(
+            f"{beside[0]!r} got other choices or another scale since the study was made, and workers cannot share "
+            "that; tell the trials to a new study (uhebo history --csv), or go on with uhebo optimize"
+        )
+
+
 class LeasedTrials:
     """Trials of one study; any method may fail while the database is away, and be called again."""
 
     def __init__(self, study: Study) -> None:
+        _refuse_beside(study)
         self.storage = database_of(storage_of(study))
         self._study, self._study_id = study, study_id_of(study)
         self._engine = self.storage.engine

@@ -8,6 +8,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrections import trials_of
+from uhebo.optuna_.extensions import extended_space, extensions_of
 from uhebo.space import Rule, SearchSpace
 from uhebo.space.infer import Record, infer_conditions
 from uhebo.space.rules import GivenRule, names_read
@@ -58,7 +59,8 @@ def space_of_log(
     """
     refuse_too_many_objectives(study)
     trials = trials_of(study) if trials is None else trials
-    known = {} if declared is None else declared.distributions
+    made = extensions_of(study)
+    known = {} if declared is None else extended_space(made, declared.distributions)
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     latest: dict[str, BaseDistribution] = {}
     ended = [trial for trial in trials if trial.state in ENDED]
@@ -67,6 +69,7 @@ def space_of_log(
     # A finished trial's word on a range counts more than a failed one's.
     for trial in sorted(ended, key=lambda trial: (trial.state == TrialState.COMPLETE, trial.number)):
         latest.update(trial.distributions)
+    latest = extended_space(made, latest) if latest else latest
     latest |= known
     read = {name for rule in subject_to for name in names_read(rule)}
     kept = (name for name in sorted(latest) if name in known or name in read or not latest[name].single())

@@ -16,7 +16,7 @@ from uhebo.acquire.functions import log_ei
 from uhebo.acquire.limits import log_chance
 from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.gaps import own_storage_of, study_id_of
 from uhebo.space import SearchSpace
 from uhebo.space.sampling import uniform
 from uhebo.types import Array, Rng
@@ -137,5 +137,5 @@ def start_trial(
         user_attrs=dict(attributes),
         system_attrs={"fixed_params": dict(params)},  # as Optuna marks a point that was enqueued
     )
-    storage = storage_of(study)
+    storage = own_storage_of(study)
     return storage.get_trial_number_from_id(storage.create_new_trial(study_id_of(study), template))

@@ -1,40 +1,48 @@
 """Are mistyped values found, and right ones left alone? Slips planted into studies of 12 to 60 trials.
 
-    python -m uhebo_experiments.benchmarks.typos [--studies 200] [--out results/typos.md]
+    python -m uhebo_experiments.benchmarks.typos [--studies 200] [--jobs 1] [--judge] [--out results/typos]
 
 A laboratory problem with five factors and five classics, their values brought to a response between 5 and 95 with noise
 of 1.5, as a yield in per cent has. Half of the studies are made by the default, half at random. In each one trial,
 drawn at random, gets its value ten times too large, and in a copy of wrong sign; a third copy stays as it is. A slip
 counts as found if its trial is named, whatever its size: ten times almost nothing cannot be seen, and is among them.
+Finished studies are kept, with their points and values; `--judge` looks for slips in them anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
+from scipy.optimize import minimize
 
 import uhebo
 from uhebo.diagnosis.slips import Slip, slips_among
 from uhebo.gp.kernels import MATERN52
+from uhebo.numerics.threads import single_threaded
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import table
 from uhebo_experiments.benchmarks.verdicts import LAB, lab_yield
 from uhebo_experiments.problems import problem
+from uhebo_experiments.runner import compute
+from uhebo_experiments.table import RUNS, Record, Table
 
 CLASSICS = ("branin", "hartmann3", "hartmann6", "styblinski-tang-3d", "levy-4d")
 SLIPS = {"none": 1.0, "ten times": 10.0, "sign": -1.0}
 LOW, HIGH, NOISE, LAB_NOISE = 5.0, 95.0, 1.5, 1.0
 FEWEST, MOST = 12, 60
-SERIES = 2029
+DRAWS, STARTS = 2000, 5
+"""Points at which a classic is looked at for its extremes, and climbs."""
+SERIES = 2032
 """Seed of the studies reported; the limits were chosen on others."""
 
 
@@ -48,14 +56,29 @@ class Response:
     noise: float
 
 
+def _extremes(function: Callable[..., float], space: SearchSpace) -> tuple[float, float]:
+    """Smallest and largest value over the space, corners included: draws, and climbs from the best of them."""
+    d = space.domain.dimension
+    rng = np.random.default_rng(0)
+    corners = np.array(list(product((0.0, 1.0), repeat=d)))
+    rows = np.concatenate([corners, rng.random((DRAWS, d))])
+    seen = np.array([function(**space.decode(row)) for row in rows])
+    found = []
+    for sign in (1.0, -1.0):
+        starts = rows[np.argsort(sign * seen)[:STARTS]]
+        ends = [minimize(lambda u: sign * function(**space.decode(u)), x, bounds=[(0.0, 1.0)] * d) for x in starts]  # noqa: B023
+        found.append(sign * min(float(end.fun) for end in ends))
+    return found[0], found[1]
+
+
+@cache
 def responses() -> list[Response]:
     found = [Response("laboratory", LAB, lab_yield, LAB_NOISE)]
     for name in CLASSICS:
         function = problem(name)
         space = SearchSpace.of(function.space)
-        rows = space.domain.uniform(np.random.default_rng(0), 500)
-        seen = [function(**space.decode(row)) for row in rows]
-        low, width = min(seen), max(seen) - min(seen)
+        low, high = _extremes(function, space)
+        width = high - low
 
         def value(p: dict[str, Any], f: Any = function, low: float = low, width: float = width) -> float:
             return float(LOW + (HIGH - LOW) * (f(**p) - low) / width)
@@ -85,7 +108,8 @@ class Study:
 def made(response: Response, seed: int) -> Study:
     """By the default in even seeds, at random in odd ones."""
     rng = np.random.default_rng([SERIES, seed])
-    sampler = uhebo.UHESampler(seed=seed) if seed % 2 == 0 else optuna.samplers.RandomSampler(seed=seed)
+    drawn = 1000 * SERIES + seed
+    sampler = uhebo.UHESampler(seed=drawn) if seed % 2 == 0 else optuna.samplers.RandomSampler(seed=drawn)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for _ in range(int(rng.integers(FEWEST, MOST + 1))):
         trial = study.ask(dict(response.space))
@@ -139,22 +163,58 @@ def report(found: list[Outcome]) -> str:
     return table([*columns, "another trial accused too", "without a slip: accused"], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=200, help="studies, each with both slips and without")
-    parser.add_argument("--out", type=Path, default=Path("results/typos.md"))
-    args = parser.parse_args()
+@dataclass(frozen=True)
+class Run:
+    """A study: `seed` draws its response, its length and the trial with the slip."""
+
+    seed: int
+    series: int = SERIES
+
+
+@single_threaded
+def run(cell: Run) -> list[Record]:
+    """The study first, then what was named in it."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     known = responses()
-    found: list[Outcome] = []
-    for seed in range(args.studies):
-        found += outcomes(made(known[seed % len(known)], seed))
-    day = datetime.datetime.now(tz=datetime.timezone.utc).date()
+    study = made(known[cell.seed % len(known)], cell.seed)
+    kept: Record = {"response": study.response, "row": study.row, "X": study.X.tolist(), "y": study.y.tolist()}
+    return [kept, *map(asdict, outcomes(study))]
+
+
+def read(records: Sequence[Record], judge: bool) -> list[Outcome]:
+    """What was found in a study then, or what is found in it now."""
+    if not judge:
+        return [Outcome(**record) for record in records[1:]]
+    space = next(each.space for each in responses() if each.name == records[0]["response"])
+    points, values = np.array(records[0]["X"]), np.array(records[0]["y"])
+    return outcomes(Study(records[0]["response"], SearchSpace.of(space), points, values, records[0]["row"]))
+
+
+def write(folder: Path, studies: int, judge: bool = False) -> Path:
+    """The page from the records."""
+    runs = [each for each in Table(folder / RUNS) if each[0]["seed"] < studies and each[0]["series"] == SERIES]
+    found = [outcome for _, records in runs for outcome in read(records, judge)]
+    days = sorted({header["date"] for header, _ in runs})
+    versions = uhebo.__version__ if judge else ", ".join(sorted({header["versions"]["uhebo"] for header, _ in runs}))
+    section = f"<!-- --8<-- [start:typos] -->\n\n{report(found)}\n<!-- --8<-- [end:typos] -->"
     head = (
-        f"# Mistyped values\n\nuhebo {uhebo.__version__}, {day}; {args.studies} studies of {FEWEST} to {MOST} trials.\n"
+        f"# Mistyped values\n\nMade by `python -m uhebo_experiments.benchmarks.typos` from {len(runs)} studies of "
+        f"{FEWEST} to {MOST} trials (series {SERIES}), {', '.join(days)}, uhebo {versions}."
     )
-    args.out.write_text(f"{head}\n{report(found)}\n", encoding="utf-8")
-    print(args.out.read_text(encoding="utf-8"))
+    path = folder / "typos.md"
+    path.write_text(f"{head}\n\n{section}\n", encoding="utf-8")
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=200, help="studies, each with both slips and without")
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--judge", action="store_true", help="look for slips anew in the studies that are there")
+    parser.add_argument("--out", type=Path, default=Path("results/typos"))
+    options = parser.parse_args(arguments)
+    compute([Run(seed) for seed in range(options.studies)], Table(options.out / RUNS), run, jobs=options.jobs)
+    print(write(options.out, options.studies, options.judge).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

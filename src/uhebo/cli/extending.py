@@ -1,0 +1,161 @@
+"""`uhebo extend`: the space changed in place; same study, same numbers, same seed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.study import Study
+
+from uhebo.cli import options
+from uhebo.cli.objectives import with_units
+from uhebo.cli.output import say, write
+from uhebo.cli.records import expected, number_in, parsed, texts
+from uhebo.cli.settings import kept_in
+from uhebo.cli.space_file import KINDS, Kept, declared, parse_param
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.corrections import trials_of
+from uhebo.optuna_.extensions import Extension
+from uhebo.optuna_.extensions import extend as change
+from uhebo.space import SearchSpace
+from uhebo.storage.explain import listed
+from uhebo.storage.places import study_at
+
+
+def extend(
+    file: options.StudyFile,
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=WHAT]…",
+            help="A range (low:high), a further choice (+helium), or a new parameter as for --param of uhebo create.",
+        ),
+    ] = None,
+    had: Annotated[
+        list[str] | None,
+        typer.Option("--had", metavar="NAME=VALUE", help="Value of a new parameter in all trials so far."),
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option("--space", metavar="FILE", help="The space file, edited: what differs is changed.")
+    ] = None,
+    unit: options.Units = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the change.")] = "",
+    study: options.StudyName = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Change the space in place: a wider range, a further choice, a further factor, a unit.
+
+    The study, its numbers and its seed stay. Trials outside a range that was narrowed are kept and say nothing, until
+    it holds them again. `uhebo log` shows every change.
+
+    \b
+    Example:
+      $ uhebo extend lab.db depth=2:16 --reason "the best was at the bound"
+      $ uhebo extend lab.db solver=cat:adam,sgd --had solver=adam
+      $ uhebo extend lab.db solver=+lamb
+    """
+    with study_at(file, study) as loaded:
+        kept = kept_in(loaded)
+        changed = _from_file(kept, space) if space is not None else {}
+        for text in given or ():
+            name, wanted = _understood(text, kept.space)
+            if name in changed:
+                raise InvalidInputError(f"{name} is given twice; drop one")
+            changed[name] = wanted
+        units = with_units({}, unit or (), [*kept.named, *changed])
+        _check_rules(kept, changed)
+        made = change(loaded, changed, had=_had(had or (), changed), units=units, reason=reason)
+        rows = [(each.name, was(each), now(each)) for each in made]
+        write([shown(each) for each in made], ("what", "was", "is"), rows, as_json)
+        _say_outside(loaded, kept_in(loaded))
+
+
+def _from_file(kept: Kept, path: str) -> dict[str, Any]:
+    """Parameters of the file that are not what the study has."""
+    found = declared(path, None)
+    missing = [name for name in kept.space if name not in found.space]
+    if missing:
+        raise InvalidInputError(
+            f"{path} has no parameter {missing[0]!r}; a parameter cannot be taken away: leave one value of it"
+        )
+    changed = {name: made for name, made in found.space.items() if kept.space.get(name) != made}
+    if not changed:
+        raise InvalidInputError(f"{path} has the parameters that the study has; there is nothing to change")
+    return changed
+
+
+def _understood(text: str, space: Mapping[str, BaseDistribution]) -> tuple[str, Any]:
+    """A parameter and what it is to be, as `uhebo.extend` takes it."""
+    name, equals, rest = (part.strip() for part in text.partition("="))
+    if not equals or not rest:
+        raise InvalidInputError(f"told was {text!r}; expected NAME=low:high, NAME=+CHOICE, or NAME=TYPE:…")
+    known = space.get(name)
+    if known is None or rest.partition(":")[0] in KINDS:
+        return parse_param(text)
+    if isinstance(known, CategoricalDistribution):
+        listed_now = parse_param(f"{name}=cat:{rest.lstrip('+')}")[1]
+        assert isinstance(listed_now, CategoricalDistribution)
+        return name, [*(known.choices if rest.startswith("+") else ()), *listed_now.choices]
+    ends = rest.split(":")
+    try:
+        low, high = (number_in(end) for end in ends)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name} is {expected(known)}, and {rest!r} is no range; expected {name}=low:high"
+        ) from None
+    return name, tuple(int(end) if end.is_integer() and "." not in text else end for end in (low, high))
+
+
+def _had(texts_given: Sequence[str], changed: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for text in texts_given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not isinstance(changed.get(name), BaseDistribution):
+            raise InvalidInputError(f"--had is {text!r}; expected NAME=VALUE of a parameter that is new")
+        found[name] = parsed(name, value, changed[name])
+    return found
+
+
+def _check_rules(kept: Kept, changed: Mapping[str, Any]) -> None:
+    """Whatever a rule or a condition reads must still be there."""
+    read = {name for rule in kept.search_space.rules for name in rule.names} | set(kept.when)
+    for name in read & changed.keys():
+        if isinstance(changed[name], CategoricalDistribution) != isinstance(kept.space[name], CategoricalDistribution):
+            raise InvalidInputError(f"{name} stands in a rule or condition, which needs it to be what it is")
+
+
+def _say_outside(study: Study, kept: Kept) -> None:
+    """How many finished trials the changed space leaves out."""
+    trials = [trial for trial in trials_of(study) if trial.state.is_finished() and trial.params]
+    space = SearchSpace.of(kept.declared)
+    inside = space.contains_many([trial.params for trial in trials]).tolist()
+    left = [trial.number for trial, fits in zip(trials, inside, strict=True) if not fits]
+    if left:
+        say(f"outside the space now, and left out of the model: trial {listed(left)}")
+
+
+def _words(distribution: BaseDistribution | None) -> str:
+    if distribution is None:
+        return "nothing"
+    if isinstance(distribution, CategoricalDistribution):
+        return listed(texts(distribution))
+    return expected(distribution) + (", by its logarithm" if getattr(distribution, "log", False) else "")
+
+
+def was(change: Extension) -> str:
+    """What it replaced, in words."""
+    if change.after is None:
+        return ""
+    return _words(change.before) if change.before is not None else f"always {change.had}" if change.trials else "-"
+
+
+def now(change: Extension) -> str:
+    """What it is since, in words."""
+    return f"in {change.unit}" if change.after is None else _words(change.after)
+
+
+def shown(change: Extension) -> dict[str, Any]:
+    """A change for JSON."""
+    had = {"had": change.had} if change.after is not None and change.before is None and change.trials else {}
+    named = {"what": "extend", "name": change.name, "time": change.time, "reason": change.reason}
+    return {**named, "was": was(change), "now": now(change), **had} | ({"unit": change.unit} if change.unit else {})
