@@ -28,7 +28,7 @@ from uhebo_experiments.cells import Cell
 from uhebo_experiments.table import RUNS, Table
 
 DOCS = ROOT / "docs"
-ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "tests/test_readme.py and tests/test_cli_story.py"}
+ELSEWHERE = {DOCS / "shell.md": "tests/test_cli_story.py", README: "below, and tests/test_cli_story.py"}
 """Pages whose code is run by tests that also look at what comes out."""
 OPTIONAL = {
     "bayes_opt": "pip install 'uhebo-experiments[peers]'",
@@ -68,6 +68,25 @@ def test_the_code_of_a_page_runs(page: Path, shell: Shell, request: pytest.Fixtu
         require(module, OPTIONAL[module])
     stand_ins = {MADE_UP_URL: request.getfixturevalue("postgres").new_database()} if MADE_UP_URL in text else {}
     assert run_blocks(found, shell, stand_ins) == len([block for block in found if is_code(block)])
+
+
+def python_blocks() -> list[Block]:
+    return [block for block in blocks(README) if block.language == "python"]
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=f"line {block.line}") for block in python_blocks()])
+def test_the_example_runs(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each on its own, because people copy one and not all."""
+    monkeypatch.chdir(tmp_path)
+    assert run_blocks([block], Shell(tmp_path, capsys)) == 1
+
+
+def test_both_faces_are_shown_in_under_ten_lines_each() -> None:
+    codes = [block.code for block in python_blocks()]
+    for face in ("uhebo.minimize(", "uhebo.UHESampler("):
+        assert min(len([line for line in code.splitlines() if line.strip()]) for code in codes if face in code) < 10
 
 
 def test_no_code_hides_from_the_tests() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
+from scipy.stats import beta, expon, loguniform, poisson, randint, reciprocal, uniform
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.datasets import load_diabetes, load_iris
@@ -19,7 +22,15 @@ from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RandomizedSearchCV,
+    ShuffleSplit,
+    cross_val_score,
+)  # fmt: skip
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -28,8 +39,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uhebo
 from uhebo.errors import InvalidInputError, UheboWarning
+from uhebo.integrations.candidates import add_failed
 from uhebo.integrations.regressor import UHERegressor
-from uhebo.integrations.search_cv import UHESearchCV, add_failed
+from uhebo.integrations.search_cv import UHESearchCV
+from uhebo.space import SearchSpace
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
 SVM_SPACE = {"C": uhebo.Float(1e-2, 1e3, log=True), "gamma": uhebo.Float(1e-4, 1e1, log=True)}
@@ -289,25 +302,134 @@ def test_batches_and_workers() -> None:
     assert len({tuple(p.values()) for p in params}) == 9
 
 
-def test_sample_weights_are_routed() -> None:
-    weights = np.where(IRIS_Y == 2, 0.0, 1.0)
+def same_candidates(search: UHESearchCV, **options: Any) -> GridSearchCV:
+    """The oracle: scikit-learn's own search, of the candidates that ours tried."""
+    grid = [{name: [value] for name, value in params.items()} for params in search.cv_results_["params"]]
+    names = ("scoring", "refit", "cv", "verbose", "return_train_score")
+    return GridSearchCV(search.estimator, grid, **{name: getattr(search, name) for name in names} | options)
+
+
+def test_weights_groups_and_several_metrics_as_in_scikit_learn() -> None:
+    """Whatever is routed reaches fits, scorers and the splitter, and the whole table is the same."""
+    weights, groups = np.where(IRIS_Y == 2, 0.2, 1.0), np.arange(150) % 5
     with config_context(enable_metadata_routing=True):
-        model = LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        search = UHESearchCV(model, {"C": uhebo.Float(0.1, 10.0, log=True)}, n_iter=3, cv=3, random_state=0)
-        search.fit(IRIS_X, IRIS_Y, sample_weight=weights)
-        assert 2 not in search.predict(IRIS_X)
+        model = (
+            LogisticRegression(max_iter=1000).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        scorers = {
+            name: get_scorer(name).set_score_request(sample_weight=True) for name in ("accuracy", "neg_log_loss")
+        }
+        search = UHESearchCV(
+            model, param_distributions={"C": loguniform(0.01, 10.0), "class_weight": [None, "balanced"]}, n_iter=3,
+            cv=GroupKFold(3), scoring=scorers, refit="neg_log_loss", return_train_score=True, random_state=0,
+        )  # fmt: skip
+        given: dict[str, Any] = {"sample_weight": weights, "groups": groups}
+        search.fit(IRIS_X, IRIS_Y, **given)
+        oracle = same_candidates(search).fit(IRIS_X, IRIS_Y, **given)
+        unweighted = same_candidates(search).fit(IRIS_X, IRIS_Y, groups=groups)
         unasked = UHESearchCV(LogisticRegression(), {"C": [1.0]}, n_iter=1, cv=3)
         with pytest.raises(Exception, match="sample_weight"):
             unasked.fit(IRIS_X, IRIS_Y, sample_weight=weights)
+    assert set(search.cv_results_) == set(oracle.cv_results_)
+    for name in oracle.cv_results_:
+        if "time" not in name:
+            np.testing.assert_array_equal(search.cv_results_[name], oracle.cv_results_[name], err_msg=name)
+    assert search.best_index_ == oracle.best_index_
+    np.testing.assert_allclose(search.predict_proba(IRIS_X), oracle.predict_proba(IRIS_X))
+    assert (search.cv_results_["mean_test_accuracy"] != unweighted.cv_results_["mean_test_accuracy"]).any()
 
 
-def test_groups_reach_the_splitter() -> None:
-    from sklearn.model_selection import GroupKFold
+@pytest.mark.parametrize("verbose", [0, 1, 2, 3])
+def test_as_talkative_as_scikit_learn(verbose: int, capsys: pytest.CaptureFixture[str]) -> None:
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=3, cv=2, random_state=0, verbose=verbose).fit(IRIS_X, IRIS_Y)
+    printed = capsys.readouterr().out
+    same_candidates(search).fit(IRIS_X, IRIS_Y)
+    expected = capsys.readouterr().out
+    assert re.sub(r"\d+\.\ds", "", printed) == re.sub(r"\d+\.\ds", "", expected)
+    assert len(printed.splitlines()) == (0, 1, 7, 7)[verbose]
+    assert search.verbose == verbose
 
-    groups = np.arange(150) % 3
-    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=2, cv=GroupKFold(3), random_state=0)
-    search.fit(IRIS_X, IRIS_Y, groups=groups)
-    assert search.n_splits_ == 3
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (uniform(2, 3), uhebo.Float(2.0, 5.0)),
+        (uniform(loc=-1, scale=0.5), uhebo.Float(-1.0, -0.5)),
+        (loguniform(1e-3, 1e2), uhebo.Float(1e-3, 1e2, log=True)),
+        (reciprocal(1, 8, scale=2), uhebo.Float(2.0, 16.0, log=True)),
+        (randint(1, 10), uhebo.Int(1, 9)),
+        (randint(0, 3, loc=5), uhebo.Int(5, 7)),
+        (range(2, 12, 3), uhebo.Int(2, 11, step=3)),
+        (np.arange(10, 50, 10), uhebo.Int(10, 40, step=10)),
+        (np.array([0.1, 1.0, 10.0]), uhebo.Categorical([0.1, 1.0, 10.0])),
+        (np.array(["a", "b"]), uhebo.Categorical(["a", "b"])),
+        (np.array([1, 2, 5]), uhebo.Categorical([1, 2, 5])),
+    ],
+)
+def test_ranges_of_other_libraries_are_exact(given: Any, expected: Any) -> None:
+    """Not only the ends: at every quantile the value that SciPy has there."""
+    space = SearchSpace.of({"x": given})
+    assert space.distributions["x"] == expected
+    if hasattr(given, "ppf"):
+        for u in np.linspace(0.05, 0.95, 7):
+            assert space.decode([u])["x"] == pytest.approx(given.ppf(u), rel=1e-9)
+
+
+def test_any_distribution_with_quantiles_is_searched_as_in_randomized_search() -> None:
+    distributions = {
+        "C": expon(scale=10.0), "gamma": loguniform(0.1, 1.0, loc=1.0), "coef0": beta(2, 3), "degree": poisson(3, loc=1)
+    }  # fmt: skip
+    options: dict[str, Any] = {"n_iter": 6, "cv": 2, "random_state": 0}
+    search = UHESearchCV(SVC(kernel="sigmoid"), param_distributions=distributions, **options).fit(IRIS_X, IRIS_Y)
+    oracle = RandomizedSearchCV(SVC(kernel="sigmoid"), distributions, **options).fit(IRIS_X, IRIS_Y)
+    assert set(search.cv_results_) == set(oracle.cv_results_)
+    assert search.best_params_.keys() == oracle.best_params_.keys()
+    assert {n: type(v) for n, v in search.best_params_.items()} == {
+        "C": float,
+        "gamma": float,
+        "coef0": float,
+        "degree": int,
+    }
+    for trial, params in zip(search.study_.trials, search.cv_results_["params"], strict=True):
+        assert list(params) == list(distributions)
+        assert trial.user_attrs | params == trial.user_attrs  # a reader of the study finds the values too
+        for name, distribution in distributions.items():
+            assert params[name] == distribution.ppf(trial.params[f"quantile({name})"])
+    recommended = search.recommended_.params
+    assert recommended in search.cv_results_["params"]
+    assert recommended.keys() == search.best_params_.keys()
+
+
+class Drawn:
+    def rvs(self, random_state: Any = None) -> float:  # noqa: ARG002
+        return 1.0
+
+    def __repr__(self) -> str:
+        return "Drawn()"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"C": Drawn()}, "parameter 'C': Drawn.. has rvs and no ppf, and a search needs its quantiles"),
+        ([{"C": [1.0]}, {"gamma": [1.0]}], "param_distributions is .*; expected one dict.*uhebo.When"),
+        (None, "space and param_distributions are both missing"),
+        ({"c": expon()}, "SVC has no parameter 'c'; did you mean 'C'[?]"),
+    ],
+)
+def test_distributions_that_cannot_be_searched_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        UHESearchCV(SVC(), param_distributions=given, n_iter=2, cv=2).fit(IRIS_X, IRIS_Y)
+
+
+def test_a_report_of_a_search(tmp_path: Path) -> None:
+    storage = tmp_path / "search.db"  # as in the shell
+    search = UHESearchCV(SVC(), SVM_SPACE, n_iter=3, cv=2, random_state=0, storage=storage)
+    with pytest.raises(InvalidInputError, match="nothing to report yet; call fit first"):
+        search.report(tmp_path / "report.html")
+    search.fit(IRIS_X, IRIS_Y)
+    assert f"{search.best_score_:.6g}" in search.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert uhebo.load(storage).best_value == pytest.approx(search.best_score_)
 
 
 @pytest.mark.parametrize(

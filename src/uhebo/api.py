@@ -55,7 +55,8 @@ def minimize(
         fn: called with one keyword argument for each parameter of `space`; returns a number. If it has an argument
             `trial` too, it gets the Optuna trial: `trial.report`, `trial.should_prune`, `trial.set_user_attr`.
             `optuna.TrialPruned` raised in it prunes the trial.
-        space: name -> `(low, high)`, a list of choices, or `uhebo.Float` / `Int` / `Categorical`.
+        space: name -> `(low, high)`, a list or an array of choices, a `range`, `uhebo.Float` / `Int` / `Categorical`,
+            or `uniform`, `loguniform` or `randint` of `scipy.stats`.
             `uhebo.When("model == 'svm'", …)` around one of these makes a parameter that is there only where the
             condition holds: `fn` is called with those that are there, so give it a default for the others, or
             `**params`.

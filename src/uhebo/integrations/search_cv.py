@@ -4,18 +4,20 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.trial import Trial, TrialState
-from scipy.stats import rankdata
 
 from uhebo import checks
 from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, Recommended, diagnose, recommend
 from uhebo.errors import InvalidInputError, MissingExtraError, SpaceExhausted, UheboWarning
+from uhebo.integrations.candidates import Candidates, Results, SplitOnce, add_failed
 from uhebo.methods import Strategy
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
@@ -23,15 +25,15 @@ from uhebo.space import SearchSpace, storable
 
 try:
     from sklearn.exceptions import FitFailedWarning
-    from sklearn.model_selection._search import BaseSearchCV, _yield_masked_array_for_each_param
+    from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
 except ImportError as error:
     raise MissingExtraError("UHESearchCV needs scikit-learn 1.6 or later: pip install 'uhebo[sklearn]'") from error
 
-Results = dict[str, Any]
-"""What scikit-learn calls `cv_results_`."""
 OURS = {"seed": "random_state", "n_trials": "n_iter", "method": "method", "space": "space"}
 """Options of the sampler -> arguments of the search that they come from."""
+PROGRESS = 9
+"""Verbosity above which scikit-learn says which of the candidates of a call it is at."""
 ALL_FAILED = re.compile(r"All the \d+ fits failed")
 """How scikit-learn's error begins when no fit of a call succeeded: for a grid the end, here one bad candidate."""
 
@@ -45,8 +47,11 @@ class UHESearchCV(BaseSearchCV):
 
     Args:
         estimator: what to tune: a scikit-learn estimator or a pipeline.
-        space: parameter name -> `(low, high)`, a list of choices, `uhebo.Float` / `Int` / `Categorical`, or an Optuna
-            distribution. Parameters of a pipeline are named `step__parameter`.
+        space: parameter name -> `(low, high)`, a list or an array of choices, a `range`, `uhebo.Float` / `Int` /
+            `Categorical`, or a frozen distribution of `scipy.stats`. Of these, `uniform`, `loguniform` and `randint`
+            are the ranges they say; any other one is searched through its quantiles from 0.001 to 0.999. Parameters
+            of a pipeline are named `step__parameter`.
+        param_distributions: the same under scikit-learn's name, in place of `space`; a tuple has choices here.
         n_iter: how many candidates are tried.
         method: name of a method (`uhebo.METHODS` lists them) or a function `Step -> Proposal`; default the sampler's.
         batch_size: candidates proposed at once; more than 1 is of use if `n_jobs` is larger than the number of folds.
@@ -55,19 +60,21 @@ class UHESearchCV(BaseSearchCV):
         refit: fit the best candidate on all the data. A metric's name, or a function `cv_results_ -> index`, as in
             scikit-learn.
         cv: number of folds, a splitter or an iterable of splits; default five folds.
-        verbose: how much scikit-learn prints.
+        verbose: as in scikit-learn: with 1 the number of fits, with 2 each fit and its time, with 3 its score too.
         pre_dispatch: how many fits are handed to the workers in advance.
         error_score: score of a fold whose fit failed. With NaN the candidate is a failed trial: the search goes on and
             keeps away from its parameters. A number is taken as a score like any other. "raise" ends the search.
         return_train_score: put scores on the training part of each fold into `cv_results_`.
         random_state: an integer makes the search repeatable; it is the sampler's seed.
-        storage: where the trials are kept, e.g. "sqlite:///search.db", so that a dashboard can watch; each `fit` is a
-            study of its own in it. Default memory, which alone takes choices such as tuples and estimators.
+        storage: where the trials are kept, as in the shell: "search.db", a database URL or an Optuna storage, so that a
+            dashboard can watch; each `fit` is a study of its own in it. Default memory, which alone takes choices such
+            as tuples and estimators.
         sampler_options: further options of `uhebo.UHESampler`, e.g. `{"deterministic": True}` for a space of few
             points none of which is to be tried twice.
 
     Attributes:
-        study_: the Optuna study, one trial per candidate.
+        study_: the Optuna study, one trial per candidate. A parameter that is searched through the quantiles of its
+            distribution is called `quantile(NAME)` there, and its value is an attribute of the trial.
         recommended_: the candidate tried that is best by the model, with an interval; worked out when asked for.
 
     As in `GridSearchCV`: best_estimator_, best_params_, best_score_, best_index_, cv_results_, n_splits_, refit_time_,
@@ -91,7 +98,8 @@ class UHESearchCV(BaseSearchCV):
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's protocol)
         **BaseSearchCV._parameter_constraints,
-        "space": [Mapping],
+        "space": "no_validation",  # ours say more
+        "param_distributions": "no_validation",
         "n_iter": [Integral],
         "method": [str, callable, None],
         "batch_size": [Integral],
@@ -104,8 +112,9 @@ class UHESearchCV(BaseSearchCV):
     def __init__(
         self,
         estimator: Any,
-        space: Mapping[str, Any],
+        space: Mapping[str, Any] | None = None,
         *,
+        param_distributions: Mapping[str, Any] | None = None,
         n_iter: int = 60,
         method: str | Strategy | None = None,
         batch_size: int = 1,
@@ -126,6 +135,7 @@ class UHESearchCV(BaseSearchCV):
             error_score=error_score, return_train_score=return_train_score,
         )  # fmt: skip
         self.space = space
+        self.param_distributions = param_distributions
         self.n_iter = n_iter
         self.method = method
         self.batch_size = batch_size
@@ -144,6 +154,14 @@ class UHESearchCV(BaseSearchCV):
             raise InvalidInputError("there is nothing to diagnose yet; call fit first")
         return diagnose(self.study_)
 
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write what the search found into one HTML file that opens without a network (needs `uhebo[plot]`)."""
+        if not hasattr(self, "study_"):
+            raise InvalidInputError("there is nothing to report yet; call fit first")
+        from uhebo.report import write_report
+
+        return write_report(self.study_, path)
+
     @property
     def recommended_(self) -> Recommended:
         """The candidate tried that is best by the model: beside `best_params_`, which may owe its score to luck.
@@ -153,21 +171,39 @@ class UHESearchCV(BaseSearchCV):
         """
         if not hasattr(self, "study_"):
             raise AttributeError("there is nothing to recommend yet; call fit first")
-        return recommend(self.study_)
+        found = recommend(self.study_)
+        return replace(found, params=self._candidates.params(found.params))
 
     def _run_search(self, evaluate_candidates: Callable[..., Results]) -> None:
         """Called by scikit-learn's `fit`: ask for candidates, have them scored, tell the study."""
         space = self._checked()
+        storage = self.storage
+        if storage is not None:
+            # Here, because it loads SQLAlchemy.
+            from uhebo.storage.places import open_storage
+
+            storage = open_storage(storage, create=True)
         with QUIET:
-            self.study_ = optuna.create_study(direction="maximize", storage=self.storage, sampler=self._sampler())
-        splits = _SplitOnce(self._checked_cv_orig)
+            self.study_ = optuna.create_study(direction="maximize", storage=storage, sampler=self._sampler())
+        # scikit-learn has noted how much to print of each fit, and would count the candidates of every call anew.
+        verbose: int = vars(self)["verbose"]
+        self.verbose = 0
+        try:
+            self._evaluate_all(space, evaluate_candidates, verbose)
+        finally:
+            self.verbose = verbose
+
+    def _evaluate_all(self, space: SearchSpace, evaluate_candidates: Callable[..., Results], verbose: int) -> None:
+        splits = SplitOnce(self._checked_cv_orig, self.n_iter if verbose else 0)
         results: Results = {}
         failed: dict[int, dict[str, Any]] = {}
         for first in range(0, self.n_iter, self.batch_size):
             trials = self._ask_several(space, min(self.batch_size, self.n_iter - first))
             if not trials:
                 break
-            candidates = [trial.params for trial in trials]
+            candidates = [self._candidates.params(trial.params) for trial in trials]
+            if verbose > PROGRESS:
+                print(f"[candidates {first + 1} to {first + len(trials)} of {self.n_iter}]")
             try:
                 results = evaluate_candidates(candidates, cv=splits)
                 scores = results[self._metric(results)][-len(trials) :]
@@ -201,7 +237,10 @@ class UHESearchCV(BaseSearchCV):
 
     def _ask(self, space: SearchSpace) -> Trial:
         trial = self.study_.ask()
-        suggest_active(trial, space)
+        params = suggest_active(trial, space)
+        for name, (shown, value) in zip(params, self._candidates.params(params).items(), strict=True):
+            if name != shown:
+                trial.set_user_attr(shown, value)
         return trial
 
     def _checked(self) -> SearchSpace:
@@ -211,12 +250,13 @@ class UHESearchCV(BaseSearchCV):
         several = not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
         if several and not isinstance(self.refit, str):
             raise InvalidInputError(self._which_metric(self.scoring))
-        space = SearchSpace.of(self.space)
-        distributions = storable(space.distributions, self.storage)
-        known = self.estimator.get_params()
-        for name in distributions:
+        self._candidates = Candidates.of(self.space, self.param_distributions)
+        space = SearchSpace.of(self._candidates.space)
+        storable(space.distributions, self.storage)
+        known, names = self.estimator.get_params(), self._candidates.names()
+        for name in names:
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
-            replaced = any(name.startswith(f"{other}__") for other in distributions)
+            replaced = any(name.startswith(f"{other}__") for other in names)
             if name not in known and not replaced:
                 near = checks.meant(name, known)
                 hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
@@ -235,7 +275,7 @@ class UHESearchCV(BaseSearchCV):
             checks.check_call(UHESampler, (), 0, options)
         except InvalidInputError as error:
             raise InvalidInputError(f"sampler_options: {error}") from None
-        return make_sampler(seed, self.method, options, self.n_iter, space=self.space)
+        return make_sampler(seed, self.method, options, self.n_iter, space=self._candidates.space)
 
     def _metric(self, results: Results) -> str:
         """The column of the results that the search makes large."""
@@ -250,38 +290,3 @@ class UHESearchCV(BaseSearchCV):
             f"there are several metrics ({', '.join(map(str, metrics))}) and refit is {self.refit!r}; "
             "expected the name of the one to search for, e.g. refit='accuracy'"
         )
-
-
-class _SplitOnce:
-    """A splitter that asks another one once and remembers: every candidate is scored on the same folds."""
-
-    def __init__(self, splitter: Any) -> None:
-        self._splitter = splitter
-        self._splits: list[Any] | None = None
-
-    def split(self, *data: Any, **options: Any) -> list[Any]:
-        if self._splits is None:
-            self._splits = list(self._splitter.split(*data, **options))
-        return self._splits
-
-
-def add_failed(results: Results, failed: Mapping[int, Mapping[str, Any]], score: Any) -> None:
-    """Put candidates without a single fit into `cv_results_`, in place, where they belong in the order of trials.
-
-    scikit-learn leaves them out. They get `score` in every column of scores, NaN for the times, and ranks anew.
-    """
-    if not failed:
-        return
-    positions = sorted(failed)
-    for position in positions:
-        results["params"].insert(position, dict(failed[position]))
-    # Made anew from all values: what failed may be of another type than what worked.
-    results.update(_yield_masked_array_for_each_param(results["params"]))
-    for name in [name for name in results if not name.startswith(("param", "rank_"))]:
-        value = score if "_test_" in name or "_train_" in name else np.nan
-        for position in positions:
-            results[name] = np.insert(results[name], position, 0.0 * value if name.startswith("std_") else value)
-    for name in [name for name in results if name.startswith("rank_test_")]:
-        means = results[name.replace("rank_", "mean_", 1)]
-        lowest = np.nanmin(means) - 1.0 if not np.isnan(means).all() else 0.0
-        results[name] = rankdata(-np.where(np.isnan(means), lowest, means), method="min").astype(np.int32)

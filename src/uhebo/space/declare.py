@@ -1,5 +1,6 @@
 """Parameters declared: Optuna's distributions under short names, with errors that say what to do."""
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ def as_distributions(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """The space with its shorthands written out, every entry checked and, where it is refused, named.
 
     (low, high) is an Int if both are integers, else a Float; a list is a Categorical; a distribution stays as it is.
+    Ranges, arrays and uniform distributions of Python, NumPy and SciPy are taken for what they are.
     """
     check_mapping(space)
     return {name: _as_distribution(name, given) for name, given in space.items()}
@@ -131,8 +133,11 @@ def _as_distribution(name: object, given: object) -> BaseDistribution:
     try:
         if isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], str):
             return Int(*given) if all(isinstance(bound, Integral) for bound in given) else Float(*given)
-        if isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim == 1):
-            return Categorical(list(given))
+        if isinstance(given, list):
+            return Categorical(given)
+        found = _of_other_libraries(given)
+        if found is not None:
+            return found
         # Optuna lets through what cannot be modelled: NaN, infinite bounds, equal choices, huge integers.
         if isinstance(given, FloatDistribution):
             _checked_float(given.low, given.high, given.log, given.step)
@@ -149,6 +154,32 @@ def _as_distribution(name: object, given: object) -> BaseDistribution:
         raise InvalidInputError(f"parameter {name!r}: {error}") from error
 
 
+def _of_other_libraries(given: Any) -> BaseDistribution | None:
+    """Ranges and choices of Python, NumPy and SciPy; None for anything else.
+
+    A range of integers is an Int, and so is an array of evenly spaced ones; any other array is a Categorical. Of
+    `scipy.stats`: uniform, loguniform and randint.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        steps = np.diff(given) if np.issubdtype(given.dtype, np.integer) else given[:0]
+        if len(steps) < 2 or (steps != steps[0]).any() or steps[0] < 1:
+            return Categorical(list(given))
+        given = range(int(given[0]), int(given[-1]) + 1, int(steps[0]))
+    if isinstance(given, range) and len(given) and given.step > 0:
+        return Int(given[0], given[-1], step=given.step)
+    kind = getattr(getattr(given, "dist", None), "name", None)
+    if kind not in ("uniform", "loguniform", "reciprocal", "randint"):
+        return None
+    low, high = map(plain, given.support())
+    if kind == "randint":
+        return Int(int(low), int(high))
+    log = kind != "uniform"
+    # Shifted by a `loc` it is not uniform in the logarithm any more.
+    if log and not math.isclose(float(given.ppf(0.5)) ** 2, low * high, rel_tol=1e-9):
+        return None
+    return Float(low, high, log=log)
+
+
 def _meant(given: object) -> str:
     """What to write instead of something that is often written."""
     if isinstance(given, (tuple, set, frozenset)) and given and all(isinstance(each, str) for each in given):
@@ -157,8 +188,10 @@ def _meant(given: object) -> str:
         low, high, third = given
         option = "log=True" if isinstance(third, (str, bool)) else f"step={third!r}"
         return f"; write Float({low!r}, {high!r}, {option})"
-    if isinstance(given, range):
-        return f"; write Int({given[0]}, {given[-1]}, step={given.step})" if len(given) and given.step > 0 else ""
+    if isinstance(given, Mapping) and {"low", "high"} <= given.keys():
+        return f"; write Float({given['low']!r}, {given['high']!r})"
+    if hasattr(given, "rvs"):
+        return f"; {getattr(getattr(given, 'dist', None), 'name', 'a distribution')} is none of these: write its range"
     if isinstance(given, (str, int, float)):
         return f"; to keep it fixed write [{given!r}]"
     if given in (Float, Int, Categorical):
