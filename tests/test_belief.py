@@ -99,7 +99,7 @@ def check_one_belief(study: optuna.Study, space: dict[str, BaseDistribution] = U
 @pytest.mark.usefixtures("short_chains", "rough_importances")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("method", ["auto", "uhe", "hmc"])
-def test_sampler_diagnosis_report_and_result_hold_one_theta(kernel: str, method: str) -> None:
+def test_sampler_diagnosis_report_and_result_hold_one_theta(kernel: Any, method: str) -> None:
     study = run(UHESampler(method=method, kernel=kernel, seed=1))
     belief = check_one_belief(study)
     assert belief.model.kernel.name == kernel

@@ -24,6 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 import uhebo
 from uhebo import Categorical, Float, Int, UHESampler
+from uhebo.acquire.functions import AcquisitionName
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.estimate import ESTIMATORS, Estimator, hmc_estimate
 from uhebo.optuna_.trial_log import ATTRIBUTE
@@ -372,7 +373,7 @@ def test_row_22_an_empty_space_is_a_valid_empty_trial(method: str) -> None:
 
 @both_methods
 @pytest.mark.parametrize("acquisition", ["ucb", "log-ei", "thompson"])
-def test_row_23_a_thousand_categories(method: str, acquisition: str) -> None:
+def test_row_23_a_thousand_categories(method: str, acquisition: AcquisitionName) -> None:
     choices = [f"choice {i}" for i in range(1000)]
     result = uhebo.minimize(
         lambda c: float(c.split()[1]),

@@ -240,8 +240,9 @@ def test_a_new_kernel_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_name.converged
     np.testing.assert_array_equal(by_name.theta.to_log(), by_value.theta.to_log())
     assert information_gain_growth(100, 2, "rational") == information_gain_growth(100, 2, "se")
+    kernels: tuple[Any, ...] = ("rational", RATIONAL)  # by its name, which a type checker does not know
     found = [
         uhebo.minimize(lambda x: (x - 0.3) ** 2, {"x": (0.0, 1.0)}, 12, seed=0, kernel=kernel).best_params
-        for kernel in ("rational", RATIONAL)
+        for kernel in kernels
     ]
     assert found[0] == found[1]

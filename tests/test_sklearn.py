@@ -549,9 +549,9 @@ def test_regressor_is_repeatable_and_says_what_is_wrong() -> None:
     with pytest.raises(InvalidInputError, match="unknown estimator 'ml'"):
         UHERegressor(estimator="ml").fit(X, y)
     with pytest.raises(InvalidInputError, match="unknown kernel"):
-        UHERegressor(kernel="rbf").fit(X, y)
+        UHERegressor(kernel="rbf").fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="unknown prior"):
-        UHERegressor(prior="wide").fit(X, y)
+        UHERegressor(prior="wide").fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="both"):
         first.predict(X, return_std=True, return_cov=True)
     with pytest.raises(NotFittedError):

@@ -66,7 +66,7 @@ def test_the_predictive_deviation_has_the_noise_in_it() -> None:
         slope = (bound(X + step) - bound(X - step)) / 2e-6
         np.testing.assert_allclose(bound.with_gradient(X)[1][:, i], slope, rtol=1e-5, atol=1e-6)
     with pytest.raises(InvalidInputError, match="unknown acquisition 'ucb-predictive'"):
-        UHESampler(acquisition=PREDICTIVE_UCB)
+        UHESampler(acquisition=PREDICTIVE_UCB)  # type: ignore[arg-type]
 
 
 def test_labels_standardised_on_their_own() -> None:

@@ -1,10 +1,12 @@
 """One call: `minimize`, `maximize`, and `optimize` for several objectives."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
@@ -14,15 +16,19 @@ from uhebo.directions import Direction, checked_directions
 from uhebo.errors import InvalidInputError
 from uhebo.executor import GivenExecutor
 from uhebo.initial import Points
-from uhebo.methods import Strategy
+from uhebo.methods import Method, MethodName, Strategy
 from uhebo.objective import Function, call
 from uhebo.optuna_.gaps import QUIET
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.sampler_settings import ModelOptions, SamplerOptions
 from uhebo.pareto_result import ParetoResult
 from uhebo.result import Result
 from uhebo.search import RETRIES, Callback, Constraints, How, SeveralValues, search
 from uhebo.space import When
 from uhebo.space.rules import GivenRule
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @by_name(UHESampler)
@@ -32,7 +38,7 @@ def minimize(
     n_trials: int = 60,
     *,
     seed: int | None = None,
-    method: str | Strategy | None = None,
+    method: MethodName | str | Strategy | Method | None = None,
     initial: Points = (),
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
@@ -47,7 +53,7 @@ def minimize(
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     constraints: Constraints | None = None,
     subject_to: GivenRule | Sequence[GivenRule] = (),
-    **options: Any,
+    **options: Unpack[ModelOptions],
 ) -> Result:
     """Find parameters that make `fn` small.
 
@@ -101,7 +107,7 @@ def maximize(
     n_trials: int = 60,
     *,
     seed: int | None = None,
-    method: str | Strategy | None = None,
+    method: MethodName | str | Strategy | Method | None = None,
     initial: Points = (),
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
@@ -116,7 +122,7 @@ def maximize(
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     constraints: Constraints | None = None,
     subject_to: GivenRule | Sequence[GivenRule] = (),
-    **options: Any,
+    **options: Unpack[ModelOptions],
 ) -> Result:
     """Find parameters that make `fn` large; everything else is as in `minimize`."""
     how = How(
@@ -127,6 +133,26 @@ def maximize(
     return search("maximize", fn, space, n_trials, constraints, sampler_for, how)
 
 
+class OptimizeOptions(SamplerOptions, total=False):
+    """Options of `minimize` that `optimize` takes as well."""
+
+    seed: int | None
+    method: MethodName | str | Strategy | Method | None
+    initial: Points
+    storage: str | Path | BaseStorage | None
+    study_name: str | None
+    n_jobs: int
+    executor: GivenExecutor | None
+    n_parallel: int | None
+    evaluation_timeout: float | None
+    retries: int
+    timeout: float | None
+    callbacks: Sequence[Callback]
+    progress: bool | None
+    catch: type[Exception] | tuple[type[Exception], ...]
+    constraints: Constraints | None
+
+
 @by_name(minimize, UHESampler)
 def optimize(
     fn: SeveralValues,
@@ -134,7 +160,7 @@ def optimize(
     n_trials: int = 60,
     *,
     directions: Mapping[str, Direction] | Sequence[Direction],
-    **options: Any,
+    **options: Unpack[OptimizeOptions],
 ) -> ParetoResult:
     """Find the trade-offs between two to four objectives.
 
@@ -149,9 +175,10 @@ def optimize(
     """
     named = checked_directions(directions)
     arguments = inspect.signature(minimize).parameters.values()
-    run = {a.name: options.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
+    given: dict[str, Any] = {**options}
+    run = {a.name: given.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
     constraints, subject_to, seed, method = (run.pop(name) for name in ("constraints", "subject_to", "seed", "method"))
-    sampler_for = partial(make_sampler, seed, method, {**options, "subject_to": subject_to})
+    sampler_for = partial(make_sampler, seed, method, {**given, "subject_to": subject_to})
     result = search(named, fn, space, n_trials, constraints, sampler_for, How(**run))
     return ParetoResult(result.study, result.interrupted)
 
@@ -176,7 +203,7 @@ def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Re
 
 def make_sampler(
     seed: int | None,
-    method: str | Strategy | None,
+    method: str | Strategy | Method | None,
     options: Mapping[str, Any],
     budget: int,
     *,

@@ -13,7 +13,7 @@ A limit on another outcome (`uhebo.acquire.limits`) adds the log of the chance t
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp
@@ -24,7 +24,8 @@ from uhebo.gp.posterior import Posterior
 from uhebo.gp.signs import inverse_mills
 from uhebo.types import Array
 
-ACQUISITIONS = ("ucb", "log-ei", "pi", "thompson")
+AcquisitionName = Literal["ucb", "log-ei", "pi", "thompson"]
+ACQUISITIONS: tuple[AcquisitionName, ...] = get_args(AcquisitionName)
 PREDICTIVE_UCB = "ucb-predictive"
 """An acquisition for methods that are defined with it: another reading of the paper, not an option of the sampler."""
 AGAINST_THE_BEST = ("log-ei", "pi")

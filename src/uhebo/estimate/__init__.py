@@ -5,7 +5,7 @@ from collections.abc import Callable
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.estimate.consistent import READINGS, consistent_estimate, default_block_size
-from uhebo.estimate.estimator import DEFAULT_READING, Estimator, Failure, Fit, Model, Reading
+from uhebo.estimate.estimator import DEFAULT_READING, Estimator, EstimatorName, Failure, Fit, Model, Reading
 from uhebo.estimate.fit import map_estimate, mle_estimate
 from uhebo.estimate.hmc import hmc_estimate
 
@@ -39,6 +39,7 @@ __all__ = [
     "ESTIMATORS",
     "READINGS",
     "Estimator",
+    "EstimatorName",
     "Failure",
     "Fit",
     "Model",

@@ -16,6 +16,8 @@ from uhebo.gp.posterior import Posterior
 from uhebo.gp.priors import Prior, named_prior
 from uhebo.types import Array, Rng
 
+EstimatorName = Literal["mle", "map", "consistent", "hmc"]
+"""Those that are there from the start; `uhebo.estimate.register` adds others."""
 NoiseTreatment = Literal["estimated", "none"]
 Reading = Literal["observed", "distinct", "drawn"]
 """Pairs of the consistent loss: `uhebo.estimate.consistent` says which."""

@@ -14,6 +14,7 @@ A kernel is one `Kernel` record; a new one is one more entry in `KERNELS`.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -26,6 +27,7 @@ LARGEST_EXPONENT = 100.0
 Cholesky factorisation, which processors handle a hundred times slower."""
 
 Exp = Callable[[Array], Array]
+KernelName = Literal["matern52", "matern32", "se"]
 
 
 @dataclass(frozen=True)

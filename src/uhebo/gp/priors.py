@@ -22,6 +22,7 @@ offered; results record which one was used:
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -173,6 +174,7 @@ def _shared_scale(dimension: int) -> "Prior":
 MANY = 10
 """Number of parameters above which points are far from each other and too few to tell lengthscales apart."""
 
+PriorName = Literal["paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale", "auto"]
 PRIORS: dict[str, Callable[[int], Prior]] = {
     "paper": lambda _: _same_gamma("paper", 1e-3, 10.0),
     "paper-scale": lambda _: _same_gamma("paper-scale", 1e-3, 0.1),

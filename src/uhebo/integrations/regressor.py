@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from uhebo import checks
 from uhebo.belief import Outcome, OutcomeBelief, Units
 from uhebo.errors import InvalidInputError, MissingExtraError
-from uhebo.estimate import DEFAULT_READING, READINGS, Fit, Reading, named_estimator
+from uhebo.estimate import DEFAULT_READING, READINGS, EstimatorName, Fit, Reading, named_estimator
 from uhebo.gp import Data, Prior, named_prior
-from uhebo.gp.kernels import Kernel, named_kernel
+from uhebo.gp.kernels import Kernel, KernelName, named_kernel
+from uhebo.gp.priors import PriorName
 from uhebo.numerics.threads import single_threaded
 from uhebo.types import Array, Rng
 
@@ -59,9 +60,9 @@ class UHERegressor(RegressorMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        estimator: str = "map",
-        kernel: str | Kernel = "matern52",
-        prior: str | Prior = "dim-scaled",
+        estimator: EstimatorName | str = "map",
+        kernel: KernelName | Kernel = "matern52",
+        prior: PriorName | Prior = "dim-scaled",
         random_state: Any = None,
         reading: Reading = DEFAULT_READING,
     ) -> None:

@@ -18,7 +18,7 @@ from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, Recommended, diagnose, recommend
 from uhebo.errors import InvalidInputError, MissingExtraError, SpaceExhausted, UheboWarning
 from uhebo.integrations.candidates import Candidates, Results, SplitOnce, add_failed
-from uhebo.methods import Strategy
+from uhebo.methods import Method, MethodName, Strategy
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import SearchSpace, storable
@@ -116,7 +116,7 @@ class UHESearchCV(BaseSearchCV):
         *,
         param_distributions: Mapping[str, Any] | None = None,
         n_iter: int = 60,
-        method: str | Strategy | None = None,
+        method: MethodName | str | Strategy | Method | None = None,
         batch_size: int = 1,
         scoring: Any = None,
         n_jobs: int | None = None,

@@ -29,6 +29,11 @@ from uhebo.methods.scorebo import scorebo
 from uhebo.methods.step import PAPER_ACQUISITION, PAPER_MODEL, Design, Proposal, Step
 
 Strategy = Callable[[Step], Proposal]
+MethodName = Literal[
+    "auto", "uhe", "ra", "random-exp3", "consistent-only", "map", "mle", "hmc", "a-gp-ucb", "wang-de-freitas",
+    "portfolio", "lb-gp-ucb", "pe-gp-ucb", "hp-gp-ts", "scorebo", "fb-log-ei", "random",
+]  # fmt: skip
+"""Those that are there from the start; `register` adds others."""
 
 
 @dataclass(frozen=True)

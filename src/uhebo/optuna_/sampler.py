@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -25,12 +25,13 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.acquire.functions import check_acquisition
+from uhebo.acquire.functions import AcquisitionName, check_acquisition
 from uhebo.checks import boolean, by_name, choice, integer, number, optional_integer
 from uhebo.estimate import READINGS, Reading
 from uhebo.gp import Prior, named_prior
-from uhebo.gp.kernels import Kernel, named_kernel
-from uhebo.methods import Method, Proposal, Settings, Step, Strategy, named_method
+from uhebo.gp.kernels import Kernel, KernelName, named_kernel
+from uhebo.gp.priors import PriorName
+from uhebo.methods import Method, MethodName, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
 from uhebo.methods.guarantee import theorem_settings
 from uhebo.methods.start_up import start_up_size
@@ -38,7 +39,7 @@ from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
-from uhebo.optuna_.sampler_settings import checked_independent, leave_settings, plain_setting
+from uhebo.optuna_.sampler_settings import WhenExhausted, checked_independent, leave_settings, plain_setting
 from uhebo.optuna_.several import check_constrained, check_number, check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import Penalties, write_tags
@@ -46,7 +47,6 @@ from uhebo.space import SearchSpace
 from uhebo.space.moves import restricted
 from uhebo.space.rules import GivenRule
 
-WhenExhausted = Literal["stop", "repeat"]
 _begun = threading.local()
 """The suggestion that this thread has begun: Optuna asks for the space, then for the point; one read serves both."""
 
@@ -95,14 +95,14 @@ class UHESampler(BaseSampler):
     def __init__(
         self,
         *,
-        method: str | Strategy | Method = "auto",
+        method: MethodName | str | Strategy | Method = "auto",
         n_trials: int | None = None,
         n_startup_trials: int | None = None,
         seed: int | None = None,
-        acquisition: str | None = None,
+        acquisition: AcquisitionName | None = None,
         beta: Beta = 1.96,
-        prior: str | Prior | None = None,
-        kernel: str | Kernel = "matern52",
+        prior: PriorName | Prior | None = None,
+        kernel: KernelName | Kernel = "matern52",
         deterministic: bool = False,
         exact: bool = False,
         reward_clip: Clip = "below",

@@ -1,19 +1,56 @@
 """The arguments of a sampler, left in the study it suggests for."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
 from weakref import WeakKeyDictionary
 
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
+from uhebo.acquire.functions import AcquisitionName
 from uhebo.errors import InvalidInputError
+from uhebo.estimate import Reading
+from uhebo.gp.kernels import Kernel, KernelName
+from uhebo.gp.priors import Prior, PriorName
+from uhebo.methods.bandit import Clip
+from uhebo.methods.step import Beta
+from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.trial_log import Penalties
+from uhebo.space.rules import GivenRule
 
+WhenExhausted = Literal["stop", "repeat"]
 SETTINGS_ATTRIBUTE = "uhebo:sampler"
 """User attribute of a study: the arguments of the sampler that suggested last, so that any reader knows its model."""
 _left: WeakKeyDictionary[BaseStorage, dict[int, dict[str, Any]]] = WeakKeyDictionary()
 """Arguments of a sampler that are known to be in a study, by storage and id of the study."""
+
+
+class ModelOptions(TypedDict, total=False):
+    """Options of `uhebo.UHESampler`, which says what they are, that functions pass on to it."""
+
+    n_startup_trials: int | None
+    acquisition: AcquisitionName | None
+    beta: Beta
+    prior: PriorName | Prior | None
+    kernel: KernelName | Kernel
+    deterministic: bool
+    exact: bool
+    reward_clip: Clip
+    when_exhausted: WhenExhausted
+    independent_sampler: BaseSampler | None
+    constraints_func: ConstraintsFunc | None
+    penalties: Penalties
+    reading: Reading | None
+    guarantee: bool
+
+
+class SamplerOptions(ModelOptions, total=False):
+    """The same with those that some functions have as arguments of their own."""
+
+    reference_point: Sequence[float] | None
+    subject_to: GivenRule | Sequence[GivenRule]
 
 
 def leave_settings(study: Study, arguments: dict[str, Any]) -> None:

@@ -1,8 +1,10 @@
 """`work`: one call that takes part in a study shared with other processes and machines."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
@@ -10,12 +12,16 @@ from optuna.storages import BaseStorage
 from uhebo.api import make_sampler
 from uhebo.checks import by_name, choice, integer
 from uhebo.directions import Direction, checked_directions, several_in, study_in
-from uhebo.methods import Strategy
+from uhebo.methods import Method, MethodName, Strategy
 from uhebo.objective import TrialGetter, Value, call, check_objective, checked_value, checked_values
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.optuna_.sampler_settings import SamplerOptions
 from uhebo.space import SearchSpace, storable
 from uhebo.workers.loop import run
 from uhebo.workers.options import Job, Options, Worked
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @by_name(UHESampler)
@@ -28,11 +34,11 @@ def work(
     study_name: str,
     direction: Direction = "minimize",
     directions: Mapping[str, Direction] | Sequence[Direction] | None = None,
-    method: str | Strategy | None = None,
+    method: MethodName | str | Strategy | Method | None = None,
     seed: int | None = None,
     sampler: BaseSampler | None = None,
     options: Options | None = None,
-    **sampler_options: Any,
+    **sampler_options: Unpack[SamplerOptions],
 ) -> Worked:
     """Work on a shared study until it has `n_trials` trials, together with any number of other processes and machines.
 

@@ -95,7 +95,7 @@ def case_of(name: str, seed: int) -> Problem:
 class Run:
     """`auto` with a prior on a problem at a seed."""
 
-    prior: str
+    prior: PriorName
     problem: str
     seed: int
 

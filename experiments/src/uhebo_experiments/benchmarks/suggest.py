@@ -22,6 +22,8 @@ import optuna
 from threadpoolctl import threadpool_limits
 
 from uhebo import UHESampler
+from uhebo.acquire.functions import AcquisitionName
+from uhebo.gp.priors import PriorName
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import hartmann6, heading, table
 
@@ -59,7 +61,7 @@ def with_sampler(make: Callable[[], optuna.samplers.BaseSampler], pending: int =
     return ask
 
 
-def uhebo(method: str, acquisition: str, prior: str, pending: int = 0) -> Ask:
+def uhebo(method: str, acquisition: AcquisitionName, prior: PriorName, pending: int = 0) -> Ask:
     return with_sampler(
         lambda: UHESampler(method=method, acquisition=acquisition, prior=prior, seed=0, n_trials=2000), pending
     )
