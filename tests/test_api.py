@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
+import re
+import sys
 import threading
 import time
+from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -324,11 +328,68 @@ def test_history_keeps_parameters_that_are_called_like_its_own_columns() -> None
 
 def test_repr_says_what_was_found() -> None:
     low, high = (f(bowl, SPACE, 7, seed=0) for f in (uhebo.minimize, uhebo.maximize))
-    assert repr(low).startswith(f"Result of 7 trials, 7 finished\n  smallest value  {low.best_value:.6g}  (trial ")
-    assert f"x = {low.best_params['x']!r}" in repr(low)
-    assert "largest value" in repr(high)
+    assert str(low).startswith(f"Result of 7 trials, 7 finished\n  smallest value  {low.best_value:.6g}  (trial ")
+    assert f"x = {low.best_params['x']!r}" in str(low)
+    assert "largest value" in str(high)
     nothing = uhebo.minimize(lambda x, y: math.nan * (x + y), SPACE, 2, seed=0)
-    assert repr(nothing) == "Result of 2 trials, 0 finished\n  no trial has finished with a value"
+    assert str(nothing) == "Result of 2 trials, 0 finished\n  no trial has finished with a value"
+    assert repr(nothing) == "Result of 2 trials, 0 finished: no trial has finished with a value"
+
+
+class Tags(HTMLParser):
+    """Elements that are open and not closed, and all text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.seen.add(tag)
+        assert all(not name.startswith("on") for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.usefixtures("rough_importances", "short_chains")
+def test_what_a_notebook_shows_is_escaped_and_whole_and_a_repr_is_one_line() -> None:
+    """A name and a choice that would be markup are text; no colour of text is set, so that dark pages are readable."""
+    bad = "<script>alert(1)</script>"
+    space = {"x": (0.0, 1.0), bad: ["<b>", "&amp;"]}
+    one = uhebo.minimize(lambda **given: given["x"] + (given[bad] == "<b>"), space, 12, seed=0)
+    two = uhebo.optimize(
+        lambda **given: (given["x"], 1 - given["x"]), space, 8, seed=0, directions={bad: "minimize", "y": "minimize"}
+    )
+    nothing = uhebo.minimize(lambda x: math.nan * x, {"x": (0.0, 1.0)}, 1, seed=0)
+    shown: list[Any] = [one, one.belief, one.diagnose(), two, two.belief, nothing]
+    for each in shown:
+        page = Tags(each._repr_html_())
+        assert page.open == []
+        assert not page.seen & {"script", "b", "img", "link", "style", "a"}
+        assert set(re.findall(r"[;\"](?:color|background):([^;\"]+)", each._repr_html_())) <= {"inherit", "none"}
+        assert each is nothing or bad in page.text
+        assert "\n" not in repr(each)
+        assert 20 < len(repr(each)) <= 200
+    assert f"{one.best_value:.6g}" in Tags(one._repr_html_()).text
+    assert shown[2].next_action in Tags(shown[2]._repr_html_()).text
+    assert two._repr_html_().count("<tr>") == 1 + len(two.front)
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_progress_is_shown_in_a_notebook(
+    kernel: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shell = SimpleNamespace(config={"IPKernelApp": {}} if kernel else {})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    uhebo.minimize(bowl, SPACE, 3, seed=0)
+    assert ("3/3" in capfd.readouterr().err) == kernel
 
 
 @pytest.mark.parametrize("run", [uhebo.minimize, uhebo.maximize])

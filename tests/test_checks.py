@@ -7,11 +7,16 @@ The table of first mistakes has what people write who have not read the document
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+import subprocess
+import sys
+import typing
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import optuna
@@ -19,9 +24,17 @@ import pytest
 
 import uhebo
 from tests.conftest import require
+from tests.waiting import LIMIT_S
 from uhebo import Categorical, Float, Int, UHERegressor, UHESampler, UHESearchCV
+from uhebo.api import OptimizeOptions
 from uhebo.checks import choice, integer, number, optional_integer
 from uhebo.errors import InvalidInputError
+from uhebo.estimate import ESTIMATORS, EstimatorName
+from uhebo.gp.kernels import KERNELS as KERNELS_BY_NAME
+from uhebo.gp.kernels import KernelName
+from uhebo.gp.priors import PRIORS, PriorName
+from uhebo.methods import MethodName
+from uhebo.optuna_.sampler_settings import ModelOptions, SamplerOptions
 
 
 def test_accepted_values_come_back_in_plain_python_types() -> None:
@@ -233,3 +246,84 @@ def test_points_to_predict_may_come_in_any_form() -> None:
         belief.predict([points[0], rows[1]])
     with pytest.raises(InvalidInputError, match="there is no parameter 'number'"):
         belief.predict(frame.assign(number=0))
+
+
+# Types
+
+CALLS = """
+import uhebo
+from uhebo import UHERegressor, UHESampler, UHESearchCV
+from uhebo.gp import KERNELS
+
+def f(x: float) -> float:
+    return x
+
+def two(x: float) -> tuple[float, float]:
+    return x, -x
+
+S = {"x": (0.0, 1.0)}
+uhebo.minimize(f, S, 5, aquisition="ucb")  # refused: "aquisition"
+uhebo.minimize(f, S, 5, kernel="rbf")  # refused: "kernel"
+uhebo.minimize(f, S, 5, acquisition="ei")  # refused: "acquisition"
+uhebo.minimize(f, S, 5, prior="wide")  # refused: "prior"
+uhebo.minimize(f, S, "5")  # refused: Argument 3
+uhebo.minimize(f, S, 5, when_exhausted="go on")  # refused: "when_exhausted"
+uhebo.maximize(f, S, 5, n_iter=3)  # refused: "n_iter"
+uhebo.optimize(two, S, 5, directions=["up", "down"])  # refused: List item
+uhebo.optimize(two, S, 5, directions=["minimize"] * 2, colour=1)  # refused: "colour"
+uhebo.work(f, S, 5, storage="a.db", study_name="a", kernl="se")  # refused: "kernl"
+UHESampler(acquisition="ei")  # refused: "acquisition"
+UHESampler("uhe")  # refused: Too many positional
+UHESampler(n_iter=3)  # refused: "n_iter"
+UHERegressor(kernel="rbf")  # refused: "kernel"
+UHESearchCV(f, S, n_trials=3)  # refused: "n_trials"
+uhebo.Float(0, 1, log="yes")  # refused: "log"
+uhebo.minimize(f, S).best_score  # refused: "best_score"
+uhebo.minimize(f, S, 5, seed=0, acquisition="log-ei", method="uhe", kernel="se", prior="flat", deterministic=True)
+uhebo.minimize(f, S, 5, method="registered by me", kernel=KERNELS["registered by me"])
+uhebo.optimize(two, S, 5, directions={"a": "minimize", "b": "maximize"}, n_jobs=2, reference_point=(1, 1), timeout=1)
+UHERegressor(estimator="registered by me", kernel="matern32")
+reveal_type(uhebo.minimize(f, S).history)
+"""
+SKIPPED = "optuna, numpy, scipy, sqlalchemy, typer, rich, sklearn, plotly, jinja2, markupsafe, psycopg, threadpoolctl"
+
+
+def test_a_type_checker_refuses_misspelt_options_and_knows_the_names(tmp_path: Path) -> None:
+    """Libraries are left out, and pandas is a stand-in: it takes seconds then, and what is ours is all there."""
+    require("mypy", "pip install 'uhebo[dev]'")
+    stubs, config, calls = tmp_path / "stubs", tmp_path / "mypy.ini", tmp_path / "calls.py"
+    (stubs / "pandas").mkdir(parents=True)
+    (stubs / "pandas" / "__init__.pyi").write_text("class DataFrame: ...\n", encoding="utf-8")
+    modules = ",".join(f"mypy-{name}.*" for name in SKIPPED.split(", "))
+    source = Path(uhebo.__file__).parents[1]
+    config.write_text(
+        f"[mypy]\nstrict = true\nmypy_path = {source}:{stubs}\nfollow_imports = silent\nwarn_unused_configs = false\n"
+        f"[{modules}]\nfollow_imports = skip\nignore_missing_imports = true\n",
+        encoding="utf-8",
+    )
+    calls.write_text(CALLS, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(tmp_path / "cache")]
+    out = subprocess.run([*command, str(calls)], capture_output=True, text=True, timeout=LIMIT_S).stdout
+    errors = dict(re.findall(r"^.*?calls\.py:(\d+): error: (.*)$", out, re.M))
+    lines = enumerate(CALLS.splitlines(), start=1)
+    expected = {str(number): line.partition("# refused: ")[2] for number, line in lines if "# refused: " in line}
+    assert errors.keys() == expected.keys(), out
+    assert [number for number in expected if expected[number] not in errors[number]] == []
+    assert 'Revealed type is "pandas.DataFrame"' in out
+
+
+def test_the_names_that_types_have_are_those_of_the_tables() -> None:
+    assert list(get_args(KernelName)) == list(KERNELS_BY_NAME)
+    assert list(get_args(PriorName)) == list(PRIORS)
+    assert list(get_args(MethodName)) == list(uhebo.METHODS)
+    assert list(get_args(EstimatorName)) == list(ESTIMATORS)
+    sampler, one, several, shared = (
+        set(inspect.signature(each).parameters) for each in (UHESampler, uhebo.minimize, uhebo.optimize, uhebo.work)
+    )
+    known = set(ModelOptions.__annotations__)
+    assert known | one >= sampler - {"reference_point"}
+    assert known <= sampler
+    assert known & one == set()
+    options = set(typing.get_type_hints(OptimizeOptions))
+    assert options | several == sampler | one | {"directions"}
+    assert set(typing.get_type_hints(SamplerOptions)) | shared >= sampler

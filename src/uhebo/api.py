@@ -82,7 +82,7 @@ def minimize(
         retries: on the executor, how often an evaluation whose worker was lost is tried again.
         timeout: seconds after which no new trial is started.
         callbacks: each called as `callback(study, trial)` after every trial; `study.stop()` ends the run.
-        progress: show a progress bar; default: when the standard error stream is a terminal.
+        progress: show a progress bar; default: in a terminal and in a notebook.
         catch: exceptions of `fn` that fail the trial and let the run go on; any other one ends it.
         constraints: called as `fn` is, after it; returns a number, a sequence of numbers or {name: number}, and the
             point is feasible where none of them is above 0. The best point is the best feasible one.

@@ -11,16 +11,21 @@ from optuna.trial import FrozenTrial
 
 from uhebo.checks import number
 from uhebo.errors import InvalidInputError
+from uhebo.notebook import panel, sentence, table
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.fronts import balanced, front_trials, hypervolumes, objectives_of, oriented, reference_point
 from uhebo.result import Result, as_frame
 from uhebo.types import Array
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from uhebo.diagnosis import Diagnosis, Recommended
 
 INTERVAL = (0.05, 0.95)
 """Levels between which a prediction lies with a probability of 90 %."""
+MOST_ROWS = 12
+"""Maximum rows of the front that a notebook shows by itself."""
 Bounds = tuple[float | None, float | None]
 
 
@@ -52,7 +57,7 @@ class ParetoResult(Result):
         return front_trials(self._read)
 
     @property
-    def pareto(self) -> Any:
+    def pareto(self) -> DataFrame:
         """The front, one row per trial (number, objectives, parameters): a data frame if pandas is there."""
         names = list(self.objectives)
         rows = []
@@ -145,12 +150,28 @@ class ParetoResult(Result):
                 "result.history says what became of each"
             )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         front = self.front
         lines = [f"ParetoResult of {len(self.study.trials)} trials, {len(front)} on the front"]
         for name, values in self._columns(front).items() if front else ():
             lines.append(f"  {name}  {min(values):.6g} … {max(values):.6g}  ({self.objectives[name]})")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:  # a dataclass would make its own
+        return super().__repr__()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the front, from the best to the worst value of the first objective."""
+        title, names, front = str(self).splitlines()[0], list(self.objectives), self.front
+        if not front:
+            return panel(title, tone="bad")
+        down = [-1.0 if direction == "maximize" else 1.0 for direction in self.objectives.values()]
+        best = sorted(front, key=lambda trial: down[0] * trial.values[0])
+        params = list(dict.fromkeys(name for trial in best for name in trial.params))
+        rows = [[t.number, *t.values, *(t.params.get(name, "") for name in params)] for t in best[:MOST_ROWS]]
+        columns = ["trial", *(f"{name} ({self.objectives[name]})" for name in names), *params]
+        left = [] if len(best) <= MOST_ROWS else [sentence(f"and {len(best) - MOST_ROWS} more: result.pareto")]
+        return panel(title, table(columns, rows), *left, tone="good")
 
 
 def _checked_bounds(name: str, bounds: Any) -> Bounds:

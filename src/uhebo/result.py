@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.belief import Belief
 from uhebo.checks import meant
 from uhebo.errors import InvalidInputError
+from uhebo.notebook import one_line, panel, sentence, table
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
 from uhebo.optuna_.corrected import corrected
@@ -22,6 +23,8 @@ from uhebo.optuna_.endings import state_name
 from uhebo.optuna_.fronts import objective_names
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from uhebo.diagnosis import Diagnosis, Recommended
 
 
@@ -91,7 +94,7 @@ class Result:
         return self._read.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
     @property
-    def history(self) -> Any:
+    def history(self) -> DataFrame:
         """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
 
         Corrections (`uhebo.amend`, `uhebo.drop`) are applied; the state is "dropped" or "skipped" where you said so.
@@ -154,7 +157,7 @@ class Result:
             hint = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         trials = self._read.get_trials(deepcopy=False)
         done = len(self._finished)
         lines = [f"Result of {len(trials)} trials, {done} finished" + (" (interrupted)" if self.interrupted else "")]
@@ -170,6 +173,17 @@ class Result:
         else:
             lines.append("  no trial has finished with a value")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return one_line(str(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        title, *rest = str(self).splitlines()
+        if not self._finished or len(self.study.directions) > 1 or best_trial(self._read) is None:
+            return panel(title, *map(sentence, rest), tone="bad")
+        told = table(("parameter", "value"), self.best_params.items())
+        return panel(title, sentence(rest[0].strip()), told, tone="good")
 
 
 def as_frame(records: list[dict[str, Any]]) -> Any:

@@ -20,6 +20,7 @@ from uhebo.directions import Direction, several_in, study_in
 from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.executor import Evaluations, GivenExecutor
 from uhebo.initial import Points, checked_points, enqueue
+from uhebo.notebook import in_notebook
 from uhebo.objective import Function, call, check_objective, checked_value, checked_values
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
@@ -173,7 +174,7 @@ def search(
                 n_jobs=how.n_jobs if evaluations is None else evaluations.n_parallel,
                 callbacks=list(how.callbacks),
                 catch=how.caught if evaluations is None else (*how.caught, EvaluationFailed),
-                show_progress_bar=sys.stderr.isatty() if how.progress is None else how.progress,
+                show_progress_bar=(sys.stderr.isatty() or in_notebook()) if how.progress is None else how.progress,
             )
         except KeyboardInterrupt:
             # Optuna may leave the trial that was interrupted as running, and it will never finish; others' will.

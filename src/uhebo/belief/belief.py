@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from uhebo import notebook
 from uhebo.acquire.limits import Limit, at_least, log_chance, log_success_chance, success
 from uhebo.belief.failures import classifier
 from uhebo.belief.fitting import fit_theta
@@ -118,6 +119,24 @@ class Belief:
         """Fit the model to the log as it is when trial `slot.number` is to be suggested."""
         outcomes = range(len(history.outcomes))
         return cls(history, model, tuple(outcome_belief(history, outcome, model, slot, rng) for outcome in outcomes))
+
+    def __repr__(self) -> str:
+        model = self.model
+        prior = model.prior if isinstance(model.prior, str) else model.prior.name
+        return notebook.one_line(
+            f"Belief of {len(self.history.finished)} trials in {', '.join(self.names)}\n{model.kernel.name} kernel\n"
+            f"theta by {model.estimator} with the prior {prior}"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, and of each objective the lengthscales and the noise."""
+        named = [found.outcome.name for found in self.objectives]
+        thetas = [found.fit.theta for found in self.objectives]
+        rows = [[f"lengthscale of {name}", *(t.ell[i] for t in thetas)] for i, name in enumerate(self.names)]
+        rows.append(["noise", *(t.s2**0.5 for t in thetas)])
+        note = "Lengthscales are shares of each range; the noise is in standard deviations of the values."
+        body = notebook.table(["", *(named if len(named) > 1 else ["value"])], rows)
+        return notebook.panel(repr(self), body, notebook.sentence(note))
 
     @property
     def objective(self) -> OutcomeBelief:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 
-from uhebo import checks
+from uhebo import checks, notebook
 from uhebo.belief import Belief
 from uhebo.diagnosis.calibration import Calibration, calibrate
 from uhebo.diagnosis.commands import commands_for
@@ -75,6 +75,20 @@ class Diagnosis:
         """Everything as plain Python values that JSON can hold; what is not a finite number is None."""
         plain: dict[str, Any] = _plain(self)
         return plain
+
+    def __repr__(self) -> str:
+        return notebook.one_line(f"Diagnosis: {self.verdict} ({self.kind})\n{self.headline}")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, its reasons, the next action, and the evidence to be opened."""
+        tone = {"trust": "good", "do not trust": "bad"}.get(self.verdict, "plain")
+        evidence = [
+            notebook.folded(each.title, notebook.sentence(each.sentence), notebook.table(each.columns, each.rows))
+            for each in self.sections()
+        ]
+        said = notebook.sentence(self.headline), notebook.bullets(self.reasons)
+        title = f"Can I trust the surrogate? {self.verdict.capitalize()} ({self.kind})."
+        return notebook.panel(title, *said, notebook.sentence(f"Next: {self.next_action}"), *evidence, tone=tone)
 
     def __str__(self) -> str:
         def wrapped(text: str, indent: str = "") -> str:

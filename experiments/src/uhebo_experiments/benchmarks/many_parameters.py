@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from uhebo.gp.priors import MANY
+from uhebo.gp.priors import MANY, PriorName
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
@@ -34,7 +34,7 @@ from uhebo_experiments.problems.synthetic import box
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Record, Table
 
-PRIORS = ("dim-scaled", "shared-scale")
+PRIORS: tuple[PriorName, ...] = ("dim-scaled", "shared-scale")
 """The default when these figures were made comes first."""
 TRIALS = 60
 PROBLEMS = (
@@ -117,7 +117,7 @@ def run(cell: Run) -> list[Record]:
     return records
 
 
-def final(results: Mapping[Run, list[Record]], prior: str, name: str, seeds: int) -> Array:
+def final(results: Mapping[Run, list[Record]], prior: PriorName, name: str, seeds: int) -> Array:
     """log10 of the regret, by seed."""
     regrets = [results[Run(prior, name, seed)][-1]["regret"] for seed in range(seeds)]
     return np.asarray(np.log10(np.maximum(regrets, FLOOR)))
