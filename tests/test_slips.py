@@ -1,7 +1,8 @@
-"""Mistyped values: named with their trials, several at once, and none where there is none."""
+"""Mistyped values and other accidents: named with their trials, and none where there is none; advice as commands."""
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import replace
 
@@ -10,11 +11,13 @@ import optuna
 import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
+from scipy.stats import qmc
 
 import uhebo
 from uhebo.cli.app import loaded
 from uhebo.diagnosis import Diagnosis
 from uhebo.diagnosis.slips import slips_among
+from uhebo.directions import name_objectives
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import MATERN52
 from uhebo.types import Array
@@ -109,7 +112,9 @@ def test_the_benchmark_counts_what_it_planted() -> None:
         ("Run 9 more trials, some of them at random.", ["suggest lab.db -n 6", "suggest lab.db -n 3 --random"]),
         ("Run 5 more trials, and repeat the best point.", ["suggest lab.db -n 5", "suggest lab.db -n 3 --repeat-best"]),
         ("Stop, or look for less than 0.1: further search promises little.", ["best lab.db"]),
-        ("Move the upper bound of x outwards if you can.", ["history lab.db --csv > all.csv"]),
+        ("Move the upper bound of x outwards if you can.", ["extend lab.db x=0:1.5"]),
+        ("Move the lower bound of x outwards if you can.", ["extend lab.db x=-0.5:1"]),
+        ("Go on with 5 more trials, or choose a point of the front.", ["suggest lab.db -n 5", "best lab.db"]),
         ("Check that the parameters reach the experiment.", ["history lab.db"]),
     ],
 )
@@ -128,3 +133,99 @@ def clean() -> Diagnosis:
     for x in np.linspace(0.0, 1.0, 7).tolist():
         study.add_trial(create_trial(value=x * x, params={"x": x}, distributions={"x": FloatDistribution(0.0, 1.0)}))
     return uhebo.diagnose(study, hmc=False)
+
+
+# ---------------------------------------------------------------------------------------------------- accidents
+
+
+def _study(rows: list[dict[str, float]], values: list[float], high: float = 1.0) -> optuna.Study:
+    study = optuna.create_study(direction="maximize")
+    for params, value in zip(rows, values, strict=True):
+        space: dict[str, BaseDistribution] = {name: FloatDistribution(0.0, high) for name in params}
+        study.add_trial(create_trial(value=value, params=params, distributions=space))
+    return study
+
+
+def _rows(n: int, high: float = 1.0) -> list[dict[str, float]]:
+    return [dict(zip("ab", point, strict=True)) for point in (high * qmc.Halton(2, seed=1).random(n)).tolist()]
+
+
+def _smooth(params: dict[str, float]) -> float:
+    return 50.0 + 30.0 * math.sin(3.0 * params["a"]) - 20.0 * params["b"] ** 2
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_nearly_equal_settings_with_different_values_are_named() -> None:
+    rows = _rows(20)
+    values = [_smooth(row) for row in rows]
+    rows.append({"a": rows[4]["a"] + 0.01, "b": rows[4]["b"]})
+    values.append(0.84 * values[4])
+    found = uhebo.diagnose(_study(rows, values), hmc=False)
+    assert (found.kind, found.verdict) == ("contradiction", "caution")
+    assert "trials 4 and 20" in found.headline
+    assert found.commands("lab.db") == tuple(f"uhebo suggest lab.db --repeat {n}" for n in (4, 20))
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_exchanged_settings_are_named() -> None:
+    rows = _rows(22)
+    values = [_smooth(row) for row in rows]
+    row = max(range(22), key=lambda i: abs(rows[i]["a"] - rows[i]["b"]))
+    right = rows[row]
+    rows[row] = {"a": right["b"], "b": right["a"]}
+    study = _study(rows, values)
+    found = uhebo.diagnose(study, hmc=False)
+    assert found.kind == "swapped"
+    (command,) = found.commands("lab.db")
+    assert command == f"uhebo amend lab.db {row} a={right['a']:.12g} b={right['b']:.12g}"
+    uhebo.amend(study, row, params=right)
+    assert uhebo.diagnose(study, hmc=False).kind != "swapped"
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_exchanged_results_are_named() -> None:
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    name_objectives(study, ["yield", "cost"])
+    for number, params in enumerate(_rows(20)):
+        told = [_smooth(params), 3.0 + params["a"] + 2.0 * params["b"]]
+        space: dict[str, BaseDistribution] = {name: FloatDistribution(0.0, 1.0) for name in params}
+        study.add_trial(create_trial(values=told[:: -1 if number == 6 else 1], params=params, distributions=space))
+    found = uhebo.diagnose(study, objective="yield", hmc=False)
+    assert found.kind == "swapped"
+    right = study.trials[6].values[::-1]
+    (command,) = found.commands("lab.db", "yield")
+    assert command == f"uhebo amend lab.db 6 yield={right[0]:.12g} cost={right[1]:.12g}"
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_a_drift_over_time_and_none() -> None:
+    rows, noise = _rows(40), np.random.default_rng(2).normal(0.0, 0.5, 40)
+    still = [_smooth(row) + float(e) for row, e in zip(rows, noise, strict=True)]
+    found = uhebo.diagnose(_study(rows, [value - 0.6 * i for i, value in enumerate(still)]), hmc=False)
+    assert (found.kind, found.verdict) == ("drift", "caution")
+    assert found.accidents.drift is not None
+    assert abs(found.accidents.drift.change + 0.6 * 39) < 3 * found.accidents.drift.deviation
+    assert found.commands("lab.db")[0] == "uhebo suggest lab.db --repeat 0"
+    assert uhebo.diagnose(_study(rows, still), hmc=False).accidents.drift is None
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_a_factor_that_never_moved_or_moves_no_more() -> None:
+    rows = [{**row, "c": 0.25} for row in _rows(30)]
+    found = uhebo.diagnose(_study(rows, [_smooth(row) for row in rows]), hmc=False)
+    assert (found.kind, found.verdict) == ("stuck", "caution")
+    assert found.commands("lab.db") == ("uhebo suggest lab.db --fix c=1",)
+    rows = [{**row, "c": 0.25 if i > 20 else i / 40} for i, row in enumerate(_rows(30))]
+    found = uhebo.diagnose(_study(rows, [_smooth(row) for row in rows]), hmc=False)
+    assert found.kind != "stuck"
+    assert any("c was 0.25 in each of the latest 9 trials" in reason for reason in found.reasons)
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_an_infinite_value_that_counts_as_the_best_is_no_result() -> None:
+    rows = _rows(16)
+    values = [_smooth(row) for row in rows[:-1]]
+    found = uhebo.diagnose(_study(rows, [*values, math.inf]), hmc=False)
+    assert (found.kind, found.verdict) == ("outlier", "do not trust")
+    assert found.commands("lab.db") == ("uhebo amend lab.db 15 --failed",)
+    assert uhebo.diagnose(_study(rows, [*values, -math.inf]), hmc=False).kind != "outlier"

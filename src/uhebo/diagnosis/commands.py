@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from optuna.distributions import IntDistribution
 
 if TYPE_CHECKING:
     from uhebo.diagnosis.diagnosis import Diagnosis
@@ -13,8 +15,9 @@ if TYPE_CHECKING:
 RUN = re.compile(r"(?:Run|add|Go on with) (\d+)")
 REPEAT = re.compile(r"[Rr]epeat the best point")
 OF_THE_FRONT = re.compile(r"a point of the front")
-ELSEWHERE = re.compile(r"bound of|new study|narrow the range|widen the range")
-"""Advice that takes another study: the trials go with it."""
+BOUND = re.compile(r"Move the (lower|upper) bound of (.+) outwards")
+FURTHER = 0.5
+"""Share of a range by which its bound is moved."""
 REPEATS = 3
 
 
@@ -26,17 +29,21 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
     named = "" if objective is None else f"{objective}="
     if diagnosis.kind == "typo":
         return tuple(f"uhebo amend {study} {slip.number} {named}{slip.meant:.12g}" for slip in diagnosis.slips)
+    if diagnosis.kind == "outlier" and diagnosis.trials.infinite_best:
+        return (f"uhebo amend {study} {diagnosis.trials.infinite_best[0]} --failed",)
     if diagnosis.kind == "outlier" and diagnosis.belief is not None:
         worst = int(np.argmax(np.abs(diagnosis.belief.history.data.y)))
         return (f"uhebo drop {study} {diagnosis.belief.numbers[worst]}", f"uhebo history {study}")
+    special = _after_an_accident(diagnosis, study)
+    if special:
+        return special
     action = diagnosis.next_action
     found = [*_more(action, study)]
     if REPEAT.search(action):
         found.append(f"uhebo suggest {study} -n {REPEATS} --repeat-best")
     if OF_THE_FRONT.search(action):
         found.append(f"uhebo best {study}")
-    if ELSEWHERE.search(action):
-        found.append(f"uhebo history {study} --csv > all.csv")
+    found += _other_range(diagnosis, study)
     if action.startswith("Stop"):
         found.append(f"uhebo best {study}")
     return tuple(found) or (f"uhebo history {study}",)
@@ -52,3 +59,57 @@ def _more(action: str, study: str) -> list[str]:
         share = max(1, count // 3)
         return [f"uhebo suggest {study} -n {count - share}", f"uhebo suggest {study} -n {share} --random"]
     return [f"uhebo suggest {study} -n {count}" + (" --random" if "random" in action else "")]
+
+
+def _after_an_accident(diagnosis: Diagnosis, study: str) -> tuple[str, ...]:
+    accidents = diagnosis.accidents
+    if diagnosis.kind == "swapped":
+        pairs = [(each.number, zip(each.names, each.values, strict=True)) for each in accidents.swapped]
+        return tuple(f"uhebo amend {study} {n} {' '.join(_setting(*pair) for pair in both)}" for n, both in pairs)
+    if diagnosis.kind == "contradiction":
+        return tuple(f"uhebo suggest {study} --repeat {number}" for number in accidents.twins[0].numbers)
+    if diagnosis.kind == "drift" and diagnosis.belief is not None:
+        return (f"uhebo suggest {study} --repeat {diagnosis.belief.numbers[0]}", f"uhebo history {study}")
+    if diagnosis.kind == "stuck":
+        never = next(each for each in accidents.stuck if each.always)
+        return (f"uhebo suggest {study} --fix {_setting(never.name, never.other)}",)
+    return ()
+
+
+def _setting(name: str, value: Any) -> str:
+    return shlex.quote(f"{name}={value:.12g}" if isinstance(value, (int, float)) else f"{name}={value}")
+
+
+def _other_range(diagnosis: Diagnosis, study: str) -> list[str]:
+    """A bound moved outwards, or a range narrowed to the side of the best value."""
+    match, belief = BOUND.search(diagnosis.next_action), diagnosis.belief
+    if belief is None:
+        return []
+    if match is not None:
+        name = match[2].partition(" if you can")[0]
+        low, high = _widened(belief.space.distributions[name], match[1])
+    elif "narrow the range of" in diagnosis.next_action and diagnosis.regions is not None:
+        name, cut = diagnosis.regions.parameter, float(diagnosis.regions.cut)
+        distribution: Any = belief.space.distributions[name]
+        best = belief.space.decode(belief.objective.data.X[int(np.argmax(belief.objective.data.y))])[name]
+        low, high = (distribution.low, cut) if best < cut else (cut, distribution.high)
+    else:
+        return []
+    return [f"uhebo extend {study} {shlex.quote(f'{name}={low:.12g}:{high:.12g}')}"]
+
+
+def _widened(distribution: Any, side: str) -> tuple[float, float]:
+    """The range with one bound moved outwards by half of its width, or of its logarithm's, to three digits."""
+    low, high = distribution.low, distribution.high
+    further = (high / low) ** FURTHER if distribution.log else FURTHER * (high - low)
+    moved = (low / further if distribution.log else low - further) if side == "lower" else high + further
+    if distribution.log and side == "upper":
+        moved = high * further
+    if isinstance(distribution, IntDistribution):
+        step = distribution.step
+        moved = (
+            low - step * round((low - moved) / step) if side == "lower" else high + step * round((moved - high) / step)
+        )
+    else:
+        moved = float(f"{moved:.3g}")
+    return (moved, high) if side == "lower" else (low, moved)

@@ -12,6 +12,7 @@ from optuna.study import Study
 
 from uhebo import checks, notebook
 from uhebo.belief import Belief
+from uhebo.diagnosis.accidents import Accidents, find_accidents
 from uhebo.diagnosis.calibration import Calibration, calibrate
 from uhebo.diagnosis.commands import commands_for
 from uhebo.diagnosis.feasibility import Feasibility, measure_feasibility
@@ -60,6 +61,8 @@ class Diagnosis:
     """None in a study without constraints."""
     slips: tuple[Slip, ...] = ()
     """Trials whose values were probably mistyped."""
+    accidents: Accidents = field(default_factory=Accidents)
+    """What else seems to have gone wrong in the laboratory."""
     belief: Belief | None = field(default=None, repr=False)
     """The fitted model that was judged: the one behind the suggestions."""
 
@@ -166,14 +169,16 @@ def _examined(
         finding = constant(trials, float(history.outcomes[0].sign * history.data.location))
     if finding is not None:
         return Diagnosis(**vars(finding), **about, trials=trials, search=search)
-    evidence = _gather(believe(), trials, search, seed, epsilon, hmc)
+    evidence = _gather(study, believe(), trials, search, seed, epsilon, hmc)
     finding = judge(replace(evidence, several=len(study.directions) > 1))
     gathered = {each.name: getattr(evidence, each.name) for each in fields(evidence) if each.name != "several"}
     return Diagnosis(**vars(finding), **about, **gathered)
 
 
 @single_threaded
-def _gather(belief: Belief, trials: Trials, search: Search, seed: int, epsilon: float | None, hmc: bool) -> Evidence:
+def _gather(
+    study: Study, belief: Belief, trials: Trials, search: Search, seed: int, epsilon: float | None, hmc: bool
+) -> Evidence:
     hyperparameters, draws = compare_estimators(belief, _rng(seed, 2), hmc)
     return Evidence(
         belief=belief,
@@ -188,6 +193,7 @@ def _gather(belief: Belief, trials: Trials, search: Search, seed: int, epsilon: 
         importance=rank_parameters(belief, _rng(seed, 6)),
         feasibility=measure_feasibility(belief),
         slips=find_slips(belief, _rng(seed, 8)),
+        accidents=find_accidents(study, belief, _rng(seed, 9)),
     )
 
 

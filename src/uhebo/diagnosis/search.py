@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from optuna.study import Study
-from optuna.trial import TrialState
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief import History, Trial
 from uhebo.belief.repeats import replicates
@@ -35,6 +35,8 @@ class Trials:
     """Finished, with a finite value, and inside the current ranges: what the model is fitted to."""
     infinite: int
     """Of the usable ones, how many have an infinite value, taken as the worst or best finite one."""
+    infinite_best: tuple[int, ...] = ()
+    """Those of them that count as the best."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,14 @@ def count_trials(study: Study, usable: int) -> Trials:
         running=states[TrialState.RUNNING] + states[TrialState.WAITING],
         usable=usable,
         infinite=infinite_values(trials)[0] if usable else 0,
+        infinite_best=tuple(trial.number for trial in trials if _is_infinite_best(study, trial)) if usable else (),
     )
+
+
+def _is_infinite_best(study: Study, trial: FrozenTrial) -> bool:
+    best = [np.inf if direction == StudyDirection.MAXIMIZE else -np.inf for direction in study.directions]
+    told = trial.values if trial.state == TrialState.COMPLETE and trial.values else ()
+    return any(value == end for value, end in zip(told, best, strict=False))
 
 
 def review_search(study: Study, history: History) -> Search:

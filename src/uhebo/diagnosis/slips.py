@@ -28,6 +28,7 @@ from uhebo.diagnosis.words import SURROGATE, Finding, percent
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp.data import Data, Domain
 from uhebo.gp.kernels import Kernel
+from uhebo.gp.posterior import Posterior
 from uhebo.types import Array, Rng
 
 LEVEL = 0.01
@@ -110,13 +111,13 @@ def slips_among(
     plain = Data.of(X[rest], y[rest], domain, None if noise is None else noise[rest])
     own = np.zeros(len(y)) if noise is None else np.nan_to_num(noise)
     units, data = Units.of(plain, 1.0, warped=True)
-    straight, warped = (_fitted(each, kernel, rng) for each in (plain, data))
+    straight, warped = (open_fit(each, kernel, rng) for each in (plain, data))
     limit = float(stdtrit(max(len(y) - domain.dimension - 2, 3), 1.0 - LEVEL / (2.0 * len(y))))
     named = []
     for row in suspects:
-        mean, deviation = _prediction(straight, X[row])
+        mean, deviation = prediction(straight.posterior, straight.theta.s2, X[row])
         centre, width = plain.location + plain.scale * mean, math.hypot(plain.scale * deviation, own[row])
-        mean, deviation = _prediction(warped, X[row])
+        mean, deviation = prediction(warped.posterior, warped.theta.s2, X[row])
         low, high = units.modelled([y[row] - own[row], y[row] + own[row]])
         surprise = abs(float(units.modelled(y[row])) - mean) / math.hypot(deviation, 0.5 * (high - low))
         better = sign * (y[row] - centre) > 0.0
@@ -150,20 +151,21 @@ def _suspects(data: Data, y: Array, kernel: Kernel, rng: Rng) -> list[int]:
     far: list[int] = np.argsort(-np.abs(y - np.median(y)), kind="stable").tolist()
     if len(y) > MOST_TRIALS:
         return far
-    posterior = _fitted(data, kernel, rng).posterior
+    posterior = open_fit(data, kernel, rng).posterior
     mean, variance, _ = posterior.leave_one_out()
     badly = np.argsort(-np.abs(posterior.data.y - mean) / np.sqrt(variance), kind="stable").tolist()
     return list(dict.fromkeys(row for pair in zip(far, badly, strict=True) for row in pair))
 
 
-def _fitted(data: Data, kernel: Kernel, rng: Rng) -> Fit:
+def open_fit(data: Data, kernel: Kernel, rng: Rng) -> Fit:
+    """By MAP, under a prior that is open about noise."""
     return map_estimate(data, kernel=kernel, prior=open_noise_prior(data.dimension), rng=rng)
 
 
-def _prediction(fit: Fit, row: Array) -> tuple[float, float]:
+def prediction(posterior: Posterior, noise: float, row: Array) -> tuple[float, float]:
     """Mean and deviation of a new observation there, in the units of the fit."""
-    mean, variance = fit.posterior.predict(row[None])
-    return float(mean[0]), math.sqrt(float(variance[0]) + fit.theta.s2)
+    mean, variance = posterior.predict(row[None])
+    return float(mean[0]), math.sqrt(float(variance[0]) + noise)
 
 
 def typo(slips: Sequence[Slip]) -> Finding | None:

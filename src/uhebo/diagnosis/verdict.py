@@ -1,10 +1,11 @@
 """Evidence -> verdict, in words for a scientist: what was found, the numbers behind it, and what to do next."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from uhebo.belief import Belief
-from uhebo.diagnosis import words
+from uhebo.diagnosis import accident_words, words
+from uhebo.diagnosis.accidents import Accidents
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
@@ -43,15 +44,19 @@ class Evidence:
     prospects: Prospects
     feasibility: Feasibility | None = None
     slips: tuple[Slip, ...] = ()
+    accidents: Accidents = field(default_factory=Accidents)
     several: bool = False
-    """It is one of several objectives: its own best is not what is looked for."""
+    """It is one of several objectives, and its own best is not what is looked for."""
 
 
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
-    rules: tuple[Callable[[Evidence], Finding | None], ...]
-    of_the_values = (_mistyped, _outlier, _clustered, _two_regions, _no_skill, _overconfident, _weak)
-    rules = (_nothing_feasible, *of_the_values, _blind, _no_model_steps)
+    rules: tuple[Callable[[Evidence], Finding | None], ...] = (
+        _nothing_feasible, _infinite, _mistyped, _of_the_lab(accident_words.exchanged), _outlier,
+        _of_the_lab(accident_words.contradiction), _clustered, _two_regions, _no_skill,
+        _of_the_lab(accident_words.drifting), _overconfident, _weak, _blind,
+        _of_the_lab(accident_words.unmoved), _no_model_steps,
+    )  # fmt: skip
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
         *words.say_infinite(evidence.trials),
@@ -60,6 +65,7 @@ def judge(evidence: Evidence) -> Finding:
         *words.say_belief(evidence.hyperparameters, evidence.importance),
         *words.say_noise(evidence.noise),
         *words.say_search(evidence.search),
+        *accident_words.say_frozen(evidence.accidents),
         *([] if evidence.several else words.say_outlook(evidence.prospects, finding.verdict == "trust")),
     ]
     action = finding.next_action.replace("the best point", "a point of the front") if evidence.several else None
@@ -107,6 +113,14 @@ def _blind(evidence: Evidence) -> Finding | None:
 
 def _mistyped(evidence: Evidence) -> Finding | None:
     return typo(evidence.slips)
+
+
+def _of_the_lab(say: Callable[[Accidents], Finding | None]) -> Callable[[Evidence], Finding | None]:
+    return lambda evidence: say(evidence.accidents)
+
+
+def _infinite(evidence: Evidence) -> Finding | None:
+    return accident_words.infinite(evidence.trials)
 
 
 def _outlier(evidence: Evidence) -> Finding | None:
@@ -158,8 +172,7 @@ def _two_regions(evidence: Evidence) -> Finding | None:
             f"than one for all (odds of {odds(regions.gain)} to 1).",
             detail,
         ),
-        f"Look at the two parts apart: narrow the range of {name} to the side of the best value, "
-        "and start a new study there.",
+        f"Look at the two parts apart: narrow the range of {name} to the side of the best value, and ask again there.",
     )
 
 
