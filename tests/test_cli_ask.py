@@ -124,3 +124,31 @@ def test_predict(lab: Shell) -> None:
 )
 def test_as_many_digits_as_the_deviation_allows(mean: float, deviation: float, shown: str) -> None:
     assert plus_minus(mean, deviation) == shown
+
+
+def test_no_two_of_a_batch_are_nearly_the_same(lab: Shell) -> None:
+    """Where the model has settled, it would ask for one place several times."""
+    rng = np.random.default_rng(1)
+    rows = [f"{0.3 + 0.02 * rng.standard_normal()},{n},helium" for n in (5, 6, 6, 6, 7)]
+    table = [f"{row},{response(float(row.split(',')[0]), int(row.split(',')[1]), 'helium')}" for row in rows]
+    lab("tell", "lab.db", "--csv", lab.write("near.csv", "x,n,gas,value\n" + "\n".join(table) + "\n"))
+    batch = lab.json("suggest", "lab.db", "-n", "6")
+    for i, one in enumerate(batch):
+        for other in batch[:i]:
+            a, b = one["params"], other["params"]
+            assert a["gas"] != b["gas"] or a["n"] != b["n"] or abs(a["x"] - b["x"]) > 0.03
+
+
+def test_a_batch_that_shares_a_setting_and_one_trial_once_more(lab: Shell) -> None:
+    batch = lab.json("suggest", "lab.db", "-n", "4", "--same", "n", "--same", "gas")
+    assert len({(each["params"]["n"], each["params"]["gas"]) for each in batch}) == 1
+    assert len({each["params"]["x"] for each in batch}) == 4
+    fixed = lab.json("suggest", "lab.db", "-n", "2", "--same", "gas", "--fix", "n=4")
+    assert {each["params"]["n"] for each in fixed} == {4}
+    (again,) = lab.json("suggest", "lab.db", "--repeat", "3")
+    assert again["params"] == lab.json("history", "lab.db")[3]["params"]
+    assert again["origin"] == "this one once more (trial 3)"
+    assert "--same is 'mass'" in lab.refuses("suggest", "lab.db", "--same", "mass")
+    lab("suggest", "lab.db")
+    assert "chance to improve on" in lab.err
+    assert "mean ± its standard deviation" in lab.err

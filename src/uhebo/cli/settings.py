@@ -20,12 +20,14 @@ from uhebo.cli.output import say
 from uhebo.cli.space_file import RESERVED, SETTINGS, Kept, declared
 from uhebo.directions import name_objectives
 from uhebo.errors import InvalidInputError, SpaceExhausted
+from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE
 from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.extensions import SHELL_ATTRIBUTE, extended_space, extensions_of, units_of
 from uhebo.optuna_.gaps import suggest_active
 from uhebo.optuna_.log_space import space_of_log
+from uhebo.optuna_.points import kept_apart
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.optuna_.trial_log import warn_once
@@ -44,12 +46,18 @@ class ShellSampler(UHESampler):
     """`UHESampler` that knows which trial it is busy with, so that one cut short can be marked as failed."""
 
     busy: int | None = None
+    apart: float = 0.0
+    """Share of each range within which no two points of one batch lie."""
 
     def rest(self) -> None:
         self.busy = None
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:  # noqa: ARG002
         self.busy = trial.number
+
+    def _propose(self, step: Step) -> Proposal:
+        found = super()._propose(step)
+        return kept_apart(step, found, self.apart) if self.apart else found
 
 
 def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
@@ -170,13 +178,15 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
     return as_distributions(latest.distributions)
 
 
-def with_sampler(study: Study, *, n_trials: int | None = None) -> Kept:
+def with_sampler(study: Study, *, n_trials: int | None = None, apart: float = 0.0) -> Kept:
     """Give the study the sampler it was made with; `n_trials` raises the budget that was planned."""
     kept = kept_in(study)
     settings = dict(kept.settings)
     if n_trials is not None and "n_trials" in settings:
         settings["n_trials"] = max(settings["n_trials"], n_trials)
-    study.sampler = ShellSampler(**replace(kept, settings=settings).arguments)
+    sampler = ShellSampler(**replace(kept, settings=settings).arguments)
+    sampler.apart = apart
+    study.sampler = sampler
     return kept
 
 

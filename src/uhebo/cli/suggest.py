@@ -27,6 +27,8 @@ from uhebo.optuna_.points import ORIGIN, REPEATS, point_rng, promising_point, ra
 from uhebo.storage.places import study_at
 
 MAX_BATCH = 1000
+APART = 0.03
+"""Share of each range within which no two points of a batch lie: at the bench they would be one experiment."""
 Repeated = tuple[FrozenTrial, str]
 """A trial that is to be made once more, and what it is."""
 
@@ -72,7 +74,7 @@ def suggest(
             "--repeat, --repeat-best, --random and --fix, --same or --near were given together; choose one"
         )
     with study_at(file, study) as loaded:
-        kept = with_sampler(loaded)
+        kept = with_sampler(loaded, apart=APART if count > 1 else 0.0)
         take = _chosen(loaded, kept, fix or (), near, _repeated(loaded, repeat, repeat_best), at_random)
         take = _alike(loaded, kept, same, fix or (), near, take) if same else take
         made: list[int] = []
@@ -178,7 +180,7 @@ def _promising(
     belief = model.believe()
     under_way = [trial.x for trial in belief.history.trials if trial.state == "running" and trial.x is not None]
     pending = np.array(under_way).reshape(-1, len(belief.space.names))
-    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed)
+    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed, apart=0.0 if near else APART)
 
 
 @dataclass(frozen=True)

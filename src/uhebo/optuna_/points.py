@@ -5,9 +5,11 @@ A trial at such a point is data like any other, and no step of the method's own 
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import TrialState, create_trial
@@ -16,6 +18,7 @@ from uhebo.acquire.functions import log_ei
 from uhebo.acquire.limits import log_chance
 from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
+from uhebo.methods import Proposal, Step
 from uhebo.optuna_.gaps import own_storage_of, study_id_of
 from uhebo.space import SearchSpace
 from uhebo.space.sampling import uniform
@@ -50,6 +53,7 @@ def promising_point(
     *,
     near: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    apart: float = 0.0,
 ) -> dict[str, Any]:
     """The point of the largest expected improvement in a part of the space; at random there while there is no model.
 
@@ -60,9 +64,12 @@ def promising_point(
         rng: of this suggestion.
         near: parameters within `NEAR` of which the point must lie; choices are the same.
         fixed: parameters that are given.
+        apart: share of each range within which no pending point may lie, as long as there are others.
     """
     low, high, columns = _part(space, near, fixed or {})
     rows = _allowed(space, _drawn(space, low, high, rng, DRAWN), columns)
+    clear = ~_beside(space, rows, pending, apart)
+    rows = rows[clear] if clear.any() else rows
     if not len(rows):
         raise InvalidInputError("no point is allowed there: the rules or conditions leave none; loosen what is fixed")
     if belief is None:
@@ -87,8 +94,32 @@ def promising_point(
         step = deviation * (high - low)[numeric] * rng.standard_normal((REFINED, len(numeric)))
         moved[:, numeric] = np.clip(moved[:, numeric] + step, low[numeric], high[numeric])
         moved = _allowed(space, space.snap(moved), columns)
+        moved = moved[~_beside(space, moved, pending, apart)]
         rows, scores = np.vstack([leaders, moved]), np.concatenate([worth(leaders), worth(moved)])
     return space.decode(rows[int(np.argmax(scores))])
+
+
+def kept_apart(step: Step, proposal: Proposal, apart: float) -> Proposal:
+    """The proposal, or the most promising point beside it where a point under way is nearly the same: in one batch, to
+    people who make the experiments, two such points are one."""
+    history = step.history
+    under_way = [trial.x for trial in history.trials if trial.state == "running" and trial.x is not None]
+    pending = np.array(under_way).reshape(-1, len(history.space.names))
+    if history.objectives > 1 or not _beside(history.space, np.asarray(proposal.x)[None], pending, apart).any():
+        return proposal
+    rng = point_rng(step.settings.seed, step.slot.number, "apart")
+    return replace(
+        proposal, x=history.space.encode(promising_point(history.space, step.believe(), pending, rng, apart=apart))
+    )
+
+
+def _beside(space: SearchSpace, rows: Array, pending: Array, apart: float) -> NDArray[np.bool_]:
+    """Which rows have a pending one within `apart` of each range, with the same choices."""
+    if not len(pending) or not apart:
+        return np.zeros(len(rows), dtype=np.bool_)
+    gaps = np.abs(rows[:, None] - pending[None])
+    near = np.asarray((gaps[:, :, space.domain.numeric] <= apart).all(axis=2))
+    return np.asarray((near & (gaps[:, :, space.domain.categorical] == 0.0).all(axis=2)).any(axis=1))
 
 
 def _part(
