@@ -47,6 +47,9 @@ COMMANDS = [
 ]
 COMMANDS += ["dashboard", "methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
 
+WITHOUT_RESULTS = ("report", "dashboard", "bench", "reproduce")
+"""Commands that write files or serve pages, and print nothing."""
+
 
 def _environment() -> dict[str, str]:
     source = str(Path(uhebo.__file__).parent.parent)
@@ -177,6 +180,14 @@ def test_help_names_the_defaults_that_there_are(shell: Shell, command: str) -> N
     assert f"(auto: {assumed['acquisition']}, else ucb)" in text
     method = inspect.signature(UHESampler.__init__).parameters["method"]
     assert assumed["method"] == method.default
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_on_a_screen_and_results_come_as_json(shell: Shell, command: str) -> None:
+    text = shell(command, "--help")
+    assert len(text.splitlines()) <= 40
+    assert "$ uhebo" in text
+    assert ("--json" in text) == (command not in WITHOUT_RESULTS)
 
 
 def test_help_names_every_command(shell: Shell) -> None:

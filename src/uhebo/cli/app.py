@@ -31,7 +31,7 @@ COMMANDS = {
     "best": ("look", "Show the best trial so far, or the front of several objectives."),
     "history": ("history", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
-    "optimize": ("optimise", "Optimise a Python function or a program. Run it again to go on where it ended."),
+    "optimize": ("optimise", "Optimise a Python function or a program; run it again to go on."),
     "worker": ("optimise", "Work on a study together with other workers; start as many as you like."),
     "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),
     "report": ("look", "Write a report: one HTML file that opens anywhere, without a network."),

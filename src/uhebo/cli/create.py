@@ -21,7 +21,7 @@ def create(
     reference: options.ReferenceOption = None,
     method: options.Method = None,
     seed: options.Seed = None,
-    n_trials: Annotated[int | None, typer.Option("--trials", help="How many trials are planned, if known.")] = None,
+    n_trials: Annotated[int | None, typer.Option("--trials", metavar="N", help="How many are planned.")] = None,
     n_startup_trials: options.Startup = None,
     acquisition: options.Acquisition = None,
     deterministic: options.Deterministic = None,
@@ -37,10 +37,9 @@ def create(
     \b
     Example:
       $ uhebo create lab.db --space space.toml --direction maximize
-      $ uhebo create lab.db --param lr=float:1e-5:0.1:log --param depth=int:2:12
-      $ uhebo create lab.db --param dose=1:9 --constraint 'purity >= 95'
-      $ uhebo create lab.db --param a=0.0:1.0 --param b=0.0:1.0 --subject-to 'a + b <= 1'
-      $ uhebo create lab.db --param dose=1:9 --objective yield:maximize --objective cost:minimize
+      $ uhebo create lab.db --param dose=1:9 --param gas=cat:argon,neon --constraint 'purity >= 95'
+
+    * may be given several times; docs/shell.md says more of each.
     """
     wanted = asked_for(locals())
     place = place_of(file)

@@ -51,7 +51,7 @@ def optimize(
     param: options.Params = None,
     n_trials: Annotated[
         int | None,
-        typer.Option("--trials", help="Trials in all. Default: n_trials of the space file or of the study, else 60."),
+        typer.Option("--trials", metavar="N", help="Trials in all. Default: as planned, else 60."),
     ] = None,
     more: Annotated[int | None, typer.Option("--more", metavar="N", help="Trials to add to those there are.")] = None,
     storage: options.Storage = "study.db",
@@ -70,27 +70,22 @@ def optimize(
     timeout: options.Timeout = None,
     executor: Annotated[
         str | None,
-        typer.Option("--executor", metavar="processes:8|dask://HOST:PORT", help="Several trials at once, there."),
+        typer.Option("--executor", metavar="WHERE", help="At once, on processes:8 or dask://HOST:PORT."),
     ] = None,
     n_parallel: Annotated[
-        int | None, typer.Option("--parallel", help="Trials at once; default all that the processes can take.")
+        int | None, typer.Option("--parallel", metavar="N", help="Trials at once. Default: all processes.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Optimise a Python function or a program. Run it again to go on where it ended.
+    """Optimise a Python function or a program; run it again to go on.
 
-    --trials is the budget of the study: run again, it does what is left. --more adds to it.
-
-    A function gets the parameters as keyword arguments and returns the value. A program gets them as UHEBO_PARAM_NAME
-    in its environment and in place of {name} in its arguments; the last number it prints is the value.
-    With constraints a function returns {"value": …, "purity": …}, and a program prints purity=96.1 before the value.
-    Objectives with names are returned as {"yield": 81.2, "cost": 4.1}, and printed as yield=81.2 cost=4.1, or as JSON.
+    A function gets the parameters as arguments and returns the value. A program gets them in place of {name}, and
+    prints the value last. See docs/shell.md.
 
     \b
     Example:
-      $ uhebo optimize train:loss --space space.toml --trials 15 --storage study.db
+      $ uhebo optimize train:loss --space space.toml --trials 15
       $ uhebo optimize --space space.toml --trials 15 -- ./train.sh --lr {lr}
-      $ uhebo optimize train:loss --space space.toml --executor processes:2
     """
     wanted = asked_for(locals(), n_trials=TRIALS)
     source = "n_trials in the space file" if n_trials is None else "--trials"
