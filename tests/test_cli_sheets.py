@@ -7,6 +7,8 @@ import io
 
 import pytest
 
+import uhebo
+from tests.conftest import require
 from tests.shell import Shell
 
 SPACE = ("--param", "x=float:0:1", "--param", "gas=cat:argon,=cmd|evil,@SUM(A1),-1", "--seed", "1")
@@ -159,3 +161,84 @@ def test_no_cell_starts_a_formula_and_all_come_back(shell: Shell) -> None:
     assert ",=" not in table
     shell("create", "new.db", "--param", "@x=float:-1:1", "--param", "gas=cat:=HYPERLINK(1),@SUM(A1),+1+1,-1,a")
     assert shell.json("tell", "new.db", "--csv", shell.write("all.csv", table))["added"] == 20
+
+
+def test_spreadsheets_of_either_language_come_back(shell: Shell) -> None:
+    """A German Excel splits at semicolons and reads 0,5; an .xlsx has numbers, and text that is never a formula."""
+    openpyxl = require("openpyxl", "pip install 'uhebo[sheets]'")
+    choices = "gas=cat:=HYPERLINK(1),@SUM(A1),+1+1"
+    shell("create", "lab.db", "--param", "x=float:0:3", "--param", "t=20:90", "--param", choices, "--unit", "t=°C")
+    german = shell("suggest", "lab.db", "-n", "3", "--csv", "--decimal-comma")
+    assert german.startswith("\N{ZERO WIDTH NO-BREAK SPACE}number;x;t [°C];gas;value\n")
+    rows = list(csv.reader(io.StringIO(german[1:]), delimiter=";"))
+    exact = [row["params"]["x"] for row in shell.json("history", "lab.db")]
+    for row, x in zip(rows[1:], exact, strict=True):
+        assert "." not in row[1]
+        assert len(row[1]) <= 6  # sensible digits
+        assert abs(float(row[1].replace(",", ".")) - x) < 3e-4
+        assert row[3].startswith("'")
+    filled = "\n".join(";".join([*row[:-1], "value" if not n else f"{n},5"]) for n, row in enumerate(rows))
+    (shell.folder / "batch.csv").write_text(filled, encoding="cp1252")
+    assert shell.json("tell", "lab.db", "--csv", "batch.csv")["told"] == 3
+    assert values(shell) == [1.5, 2.5, 3.5]
+
+    shell("suggest", "lab.db", "-n", "3", "--xlsx", "batch.xlsx")
+    assert "then: uhebo tell lab.db --csv batch.xlsx" in shell.err
+    book = openpyxl.load_workbook(shell.folder / "batch.xlsx")
+    sheet = book.active
+    assert [cell.value for cell in sheet[1]] == ["number", "x", "t [°C]", "gas", "value"]
+    for at, row in enumerate(sheet.iter_rows(min_row=2), 2):
+        assert [cell.data_type for cell in row[:4]] == ["n", "n", "n", "s"]
+        sheet.cell(at, 5).value = 10.5 * at
+    book.save(shell.folder / "batch.xlsx")
+    assert shell.json("tell", "lab.db", "--csv", "batch.xlsx")["told"] == 3
+    shell("history", "lab.db", "--xlsx", "all.xlsx")
+    shell("create", "new.db", "--param", "x=float:0:3", "--param", "t=20:90", "--param", choices)
+    assert shell.json("tell", "new.db", "--csv", "all.xlsx")["added"] == 6
+    assert values(shell)[3:] == [21.0, 31.5, 42.0]
+    assert "a name that ends in .xlsx" in shell.refuses("suggest", "lab.db", "--xlsx", "batch.csv")
+    assert "choose one" in shell.refuses("suggest", "lab.db", "--xlsx", "b.xlsx", "--json")
+    assert "--decimal-comma is for --csv" in shell.refuses("history", "lab.db", "--decimal-comma")
+
+
+def test_errors_of_values(lab: Shell) -> None:
+    """By ±, by an option, by a column; they come back from a history, and the model knows them."""
+    lab("tell", "lab.db", "0", "23,9±0,4")
+    lab("tell", "lab.db", "1", "25", "--error", "0.3")
+    lab("tell", "lab.db", "--csv", lab.write("batch.csv", "number,value,error\n2,21,0.5\n3,22 +/- 0.2,\n"))
+    noise = [trial.user_attrs["uhebo:noise"] for trial in uhebo.load("lab.db").study.trials]
+    assert noise == [0.4, 0.3, 0.5, 0.2]
+    table = lab("history", "lab.db", "--csv")
+    assert table.startswith("number,state,value,value error,x,gas\n0,finished,23.9,0.4,")
+    lab("create", "new.db", *SPACE)
+    lab("tell", "new.db", "--csv", lab.write("all.csv", table))
+    assert [trial.user_attrs["uhebo:noise"] for trial in uhebo.load("new.db").study.trials] == noise
+    lab("amend", "lab.db", "0", "23.5±0.1")
+    assert uhebo.corrected(uhebo.load("lab.db").study).trials[0].user_attrs["uhebo:noise"] == 0.1
+    lab("tell", "lab.db", "1", "26", "--again", "--error", "0.3")
+    best = lab.json("best", "lab.db")
+    assert best["value"] == 21.0
+    lab("suggest", "lab.db")
+    for given, said in (
+        (("4", "1", "--error", "-1"), "expected a standard deviation of 0 or more"),
+        (("4", "1±2", "--error", "1"), "given twice"),
+        (("4", "1±much"), "the error of value is 'much'"),
+        (("--csv", lab.write("b.csv", "number,value,error\n4,1±1,2\n")), "the error of value is given twice"),
+    ):
+        assert said in lab.refuses("tell", "lab.db", *given)
+
+
+def test_the_best_with_its_replicates_and_what_is_recommended(shell: Shell) -> None:
+    shell("create", "lab.db", "--param", "x=float:0:1", "--direction", "maximize", "--seed", "1")
+    rows = [f"{i / 10},{50 - 40 * (i / 10 - 0.6) ** 2 + (9 if i == 2 else 0)}" for i in range(11)]
+    shell("tell", "lab.db", "--csv", shell.write("own.csv", "x,value\n" + "\n".join(rows) + "\n"))
+    shell("tell", "lab.db", "2", "44.1", "--again")
+    found = shell.json("best", "lab.db")
+    assert found["number"] == 2
+    assert found["measured"]["numbers"] == [2, 11]
+    assert found["measured"]["mean"] == pytest.approx((found["value"] + 44.1) / 2)
+    assert abs(found["recommended"]["params"]["x"] - 0.6) < 0.15
+    assert found["recommended"]["low"] < found["recommended"]["expected"] < found["recommended"]["high"]
+    shown = shell("best", "lab.db")
+    for words in ("measured 2 times", "recommended", "expected there without noise", "90 %"):
+        assert words in shown

@@ -70,7 +70,7 @@ def write_xlsx(path: str, columns: Sequence[str], rows: Sequence[Sequence[Any]])
             if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
                 cell.value = value
             elif value is not None and value != "":
-                cell.set_explicit_value(str(value), "s")  # as text, also where it begins like a formula
+                cell.value, cell.data_type = str(value), "s"  # text, also where it begins like a formula
                 cell.quotePrefix = True
             if at == 1:
                 cell.font = Font(bold=True)

@@ -105,7 +105,11 @@ def kept_apart(step: Step, proposal: Proposal, apart: float) -> Proposal:
     history = step.history
     under_way = [trial.x for trial in history.trials if trial.state == "running" and trial.x is not None]
     pending = np.array(under_way).reshape(-1, len(history.space.names))
-    if history.objectives > 1 or not _beside(history.space, np.asarray(proposal.x)[None], pending, apart).any():
+    if (
+        history.objectives > 1
+        or not history.finished
+        or not _beside(history.space, np.asarray(proposal.x)[None], pending, apart).any()
+    ):
         return proposal
     rng = point_rng(step.settings.seed, step.slot.number, "apart")
     return replace(
