@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,24 +31,24 @@ import uhebo
 from tests.long.soak import SMALL, verdict
 from tests.postgres import Server
 from tests.shell import Shell
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, wait_for
 from tests.worker_control import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import keep
 from uhebo.cli.space_file import Kept
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.endings import FAILURE, SKIPPED
 from uhebo.optuna_.gaps import suggest
 from uhebo.optuna_.lease import LEASE, Lease, progress
-from uhebo.optuna_.leased_trials import Held, LeasedTrials
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import as_distributions
-from uhebo.storage.database import engine_options, one_writer_at_a_time, open_database
+from uhebo.storage.database import engine_options, open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient
 from uhebo.workers import Options
-from uhebo.workers.child import ForkServer
+from uhebo.workers.apart import Apart
 from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
+from uhebo.workers.trials import OVER, SharedTrials, Taken
 from uhebo.workers.watch import Watch
 
 
@@ -68,7 +68,6 @@ def options(tmp_path: Path) -> Options:
 
 def study_in(url: str) -> tuple[Study, RDBStorage]:
     storage = open_database(url)
-    one_writer_at_a_time(storage)
     return optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True), storage
 
 
@@ -102,7 +101,9 @@ def pruned_above_a_half(x: float, trial: optuna.Trial) -> float:
     return x
 
 
-def test_a_function_that_takes_the_trial_gets_it_and_may_prune(url: str, options: Options) -> None:
+@pytest.mark.parametrize("apart", [{}, {"own_process": True}, {"timeout": LIMIT_S}], ids=str)
+def test_a_function_that_takes_the_trial_gets_it_and_may_prune(url: str, options: Options, apart: Any) -> None:
+    options = replace(options, **apart)
     uhebo.work(pruned_above_a_half, {"x": (0.0, 1.0)}, 6, storage=url, study_name=STUDY, seed=0, options=options)
     trials = trials_in(url)
     assert [trial.user_attrs["seen"] for trial in trials] == list(range(6))
@@ -110,9 +111,6 @@ def test_a_function_that_takes_the_trial_gets_it_and_may_prune(url: str, options
     assert [trial.state for trial in trials] == states
     assert len(set(states)) == 2
     assert all(t.value == 2 * t.params["x"] for t in trials if t.state == TrialState.PRUNED)  # as Optuna has it
-    limited = replace(options, timeout=LIMIT_S)
-    with pytest.raises(CannotEvaluate, match="fn takes the trial, and with a limit on time or memory"):
-        uhebo.work(pruned_above_a_half, {"x": (0.0, 1.0)}, 7, storage=url, study_name=STUDY, seed=0, options=limited)
 
 
 def test_a_worker_ends_when_every_point_has_been_tried(url: str, options: Options) -> None:
@@ -159,7 +157,6 @@ def test_a_budget_may_be_a_number_of_numpys_and_a_wrong_one_leaves_no_file(
 def test_two_threads_on_one_storage_have_budgets_of_their_own(url: str, options: Options) -> None:
     """Each study's budget is checked in its own thread's transactions, not in all of the storage's."""
     storage = open_database(url)
-    one_writer_at_a_time(storage)
     begin = threading.Barrier(2)
 
     def run(budget: int) -> int:
@@ -171,25 +168,28 @@ def test_two_threads_on_one_storage_have_budgets_of_their_own(url: str, options:
         assert list(pool.map(run, (2, 10))) == [2, 10]
 
 
-def test_a_budget_is_checked_only_in_the_study_it_belongs_to(url: str) -> None:
-    """The same without chance: one study's budget is full while another thread makes a trial of another study."""
-    full, storage = study_in(url)
-    assert LeasedTrials(full).create(1, Lease("me")) is not None
-    other = LeasedTrials(optuna.create_study(storage=storage, study_name="other"))
-    made: list[int | None] = []
+def new_trial(study: Study, lease: Lease, budget: int = 10) -> Taken:
+    taken, _ = SharedTrials(study).take(lease, budget, lambda: False)
+    assert taken is not None
+    return taken
 
-    class Slow(LeasedTrials):
-        @contextmanager
-        def _before_flush(self, action: Any) -> Iterator[None]:
-            with super()._before_flush(action):
-                thread = threading.Thread(target=lambda: made.append(other.create(1, Lease("you"))))
-                thread.start()
-                thread.join()
-                yield
 
-    assert Slow(full).create(1, Lease("me")) is None
-    assert made != [None]
-    assert len(made) == 1
+def test_workers_in_haste_evaluate_no_more_than_the_budget(url: str) -> None:
+    """Both have seen one trial of two: one is created too many, and known by its number; a raised one counts anew."""
+    study, _ = study_in(url)
+    trials, me = SharedTrials(study), Lease("me")
+    new_trial(study, me)
+    seen = study.get_trials()
+    first = new_trial(study, me, 2)
+    study.get_trials = lambda **_: seen  # type: ignore[method-assign]
+    second = new_trial(study, me, 2)
+    del study.get_trials
+    assert [trials.is_over(taken, number, 2) for taken, number in ((first, 1), (second, 2))] == [False, True]
+    assert study.trials[2].user_attrs[SKIPPED] == OVER
+    assert trials.take(me, 2, lambda: False) == (None, True)
+    third = new_trial(study, me, 3)
+    assert not trials.is_over(third, 3, 3)
+    assert trials.take(me, 3, lambda: False) == (None, True)
 
 
 def test_failed_trials_and_points_added_by_hand_count(url: str, options: Options) -> None:
@@ -269,8 +269,7 @@ def test_misuse_of_work_is_a_typed_and_readable_error(
 
 def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> None:
     study, _ = study_in(url)
-    trial_id = LeasedTrials(study).create(3, Lease("dead", 1, attempt=4))
-    assert trial_id is not None
+    new_trial(study, Lease("dead", attempt=4, grace=0.3))
     assert work(url, 3, options).stored == 2
     trials = trials_in(url)
     assert [trial.state.name for trial in trials] == ["FAIL", "COMPLETE", "COMPLETE"]
@@ -278,63 +277,99 @@ def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> No
     assert [e["event"] for e in events(options) if e.get("trial") == 0] == ["given up"]
 
 
-def test_create_counts_under_the_lock(url: str) -> None:
-    study, _ = study_in(url)
-    made = [LeasedTrials(study).create(2, Lease("me", 1)) for _ in range(3)]
-    assert made[2] is None
-    assert None not in made[:2]
-    assert len(study.trials) == 2
-    assert [trial.system_attrs[LEASE]["worker"] for trial in study.trials] == ["me", "me"]
-
-
 def test_a_lease_changes_hands_only_with_what_was_seen(url: str) -> None:
     study, _ = study_in(url)
-    LeasedTrials(study).create(5, Lease("first", 1))
-    (seen,) = LeasedTrials(study).held()
-    watch = Watch(LeasedTrials(study), Options(heartbeat=1, grace=2), parameters=2)
-    watch.hold(seen.trial_id, Lease("first", 1))
-    assert watch.renew()  # a beat, after which what was seen is old
-    assert not LeasedTrials(study).requeue(seen, 2)
-    (seen,) = LeasedTrials(study).held()
-    assert LeasedTrials(study).requeue(seen, 2)
-    assert not LeasedTrials(study).requeue(seen, 2)
-    assert not watch.renew()
-    assert LeasedTrials(study).waiting(5) == [seen.trial_id]
-    taken = LeasedTrials(study).adopt(seen.trial_id, "second")
+    trials = SharedTrials(study)
+    watch = Watch(trials, Options(heartbeat=1, grace=2))
+    watch.held = new_trial(study, Lease("first"))
+    (seen,) = trials.held()
+    assert watch.beat()  # after which what was seen is old
+    assert not trials.requeue(seen)
+    (seen,) = trials.held()
+    assert trials.requeue(seen)
+    assert not trials.requeue(seen)
+    assert not watch.beat()
+    (waiting,) = study.get_trials(states=(TrialState.WAITING,))
+    taken = trials.adopt(waiting, Lease("second"))
     assert taken is not None
-    assert (taken.worker, taken.attempt) == ("second", 2)
-    assert LeasedTrials(study).adopt(seen.trial_id, "third") is None
+    assert (taken.lease.worker, taken.lease.attempt) == ("second", 2)
+    assert trials.adopt(waiting, Lease("third")) is None
+    (held,) = trials.held()
+    assert Lease.of(held) == replace(taken.lease, at=held.system_attrs[LEASE]["at"])
 
 
 def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
     study, _ = study_in(url)
-    lease = Lease("me", 1)
-    trial_id = LeasedTrials(study).create(5, lease)
-    assert trial_id is not None
-    watch = Watch(LeasedTrials(study), Options(heartbeat=1, grace=2), parameters=2)
-    watch.hold(trial_id, lease)
-    assert LeasedTrials(study).renew(trial_id, lease)  # written, and never heard of
-    assert watch.renew()
+    watch = Watch(SharedTrials(study), Options(heartbeat=1, grace=2))
+    watch.held = taken = new_trial(study, Lease("me"))
+    assert SharedTrials(study).beat(taken.trial_id, taken.lease)  # written, and never heard of
+    assert watch.beat()
 
 
-def test_half_a_point_is_dropped_and_a_whole_one_kept(url: str) -> None:
+@pytest.mark.parametrize("change", ["fail", "hand_back", "prune"])
+def test_a_worker_taken_for_dead_changes_nothing_of_the_one_that_took_over(change: str, url: str) -> None:
+    """FIELD D2: it wakes and fails, or is told to stop, while the other evaluates the same trial."""
     study, _ = study_in(url)
-    space = as_distributions(SPACE)
+    trials = SharedTrials(study)
+    late = new_trial(study, Lease("late"))
+    (seen,) = trials.held()
+    assert trials.requeue(seen)
+    (waiting,) = study.get_trials(states=(TrialState.WAITING,))
+    other = trials.adopt(waiting, Lease("other"))
+    assert other is not None
+    getattr(trials, change)(*([late, "too late"] if change == "fail" else [late]))
+    assert trials.is_mine(other.trial_id, other.lease)
+    assert trials.store(other.trial_id, 1.5)
+    getattr(trials, change)(*([late, "too late"] if change == "fail" else [late]))
+    assert study.trials[0].value == 1.5
+    assert not trials.store(late.trial_id, 2.5)
+    assert FAILURE not in study.trials[0].user_attrs
+
+
+def test_a_handed_back_trial_has_lost_no_attempt(url: str) -> None:
+    study, _ = study_in(url)
+    trials = SharedTrials(study)
+    for _ in range(5):
+        taken = new_trial(study, Lease("me"), 1)
+        assert taken.lease.attempt == 1
+        assert trials.hand_back(taken)
+    assert [trial.state for trial in study.trials] == [TrialState.WAITING]
+
+
+def test_a_grace_period_is_that_of_the_worker_it_belongs_to(url: str) -> None:
+    """FIELD D10: one that beats every ten minutes is not taken for dead by one that beats every second."""
+    study, _ = study_in(url)
+    trials = SharedTrials(study)
+    new_trial(study, Lease("patient", grace=1200.0))
+    new_trial(study, Lease("quick", grace=2.0))
+    watch = Watch(trials, Options(heartbeat=1e-3, grace=2e-3))
+    watch._options = Options(heartbeat=1.0, grace=2.0)
+    for _ in range(8):
+        watch.look()
+    assert [trial.state.name for trial in study.trials] == ["RUNNING", "WAITING"]
+
+
+def test_a_study_is_not_shared_by_workers_with_different_spaces(url: str, options: Options) -> None:
+    """FIELD D10: `work` took another space for the same study."""
+    work(url, 2, options)
+    message = "made with another space: 'y' is Float.*high=1.0.* there and Float.*high=2.0.* here; give the same space"
+    with pytest.raises(InvalidInputError, match=message):
+        uhebo.work(quick, {"x": (0.0, 1.0), "y": (0.0, 2.0)}, 4, storage=url, study_name=STUDY, options=options)
+    with pytest.raises(InvalidInputError, match=r"'y' is Float.* there and not a parameter here"):
+        uhebo.work(lambda x: x, {"x": (0.0, 1.0)}, 4, storage=url, study_name=STUDY, options=options)
+    assert len(trials_in(url)) == 2
+
+
+def test_half_a_point_is_completed_and_a_whole_one_kept(url: str, options: Options) -> None:
+    study, _ = study_in(url)
+    space, had = as_distributions(SPACE), []
     for names in (["x"], ["x", "y"]):
-        trial_id = LeasedTrials(study).create(5, Lease("dead", 1))
-        assert trial_id is not None
-        trial = optuna.Trial(study, trial_id)
-        for name in names:
-            suggest(trial, name, space[name])
-    for stale in LeasedTrials(study).held():
-        assert LeasedTrials(study).requeue(stale, len(space))
-    assert [set(trial.params) for trial in study.get_trials()] == [set(), {"x", "y"}]
-
-
-def test_a_lease_that_is_nonsense_reads_as_nobodys() -> None:
-    assert Lease.of("nonsense") == Lease(None)
-    assert Lease.of({"worker": 3, "beat": "x", "attempt": None}) == Lease(None)
-    assert Held(1, 0, "{not json").lease == Lease(None)
+        trial = optuna.Trial(study, new_trial(study, Lease("dead", grace=0.3)).trial_id)
+        had.append({name: suggest(trial, name, space[name]) for name in names})
+    assert work(url, 2, options).stored == 2
+    for done, before in zip(trials_in(url), had, strict=True):
+        assert before.items() <= done.params.items()
+        assert done.value == done.params["x"] + done.params["y"]
 
 
 def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, options: Options) -> None:
@@ -342,12 +377,10 @@ def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, opt
     study, _ = study_in(url)
     space = as_distributions(SPACE)
     keep(study, Kept(space, {"seed": 0}))
-    trial_id = LeasedTrials(study).create(4, Lease("dead", 1))
-    assert trial_id is not None
-    trial = optuna.Trial(study, trial_id)
+    trial = optuna.Trial(study, new_trial(study, Lease("dead", grace=0.3)).trial_id)
     point = {name: suggest(trial, name, distribution) for name, distribution in space.items()}
-    (stale,) = LeasedTrials(study).held()
-    assert LeasedTrials(study).requeue(stale, len(space))
+    (stale,) = SharedTrials(study).held()
+    assert SharedTrials(study).requeue(stale)
     assert "trial 0 is in the queue" in shell.refuses("tell", "study.db", "0", "0.5")
     assert shell.json("suggest", "study.db") == [{"number": 0, "params": point, "origin": "not known"}]
 
@@ -364,10 +397,10 @@ def test_what_a_person_took_from_the_queue_is_theirs(shell: Shell, url: str, opt
 def test_a_trial_that_somebody_else_took_first_gets_no_lease(url: str) -> None:
     study, _ = study_in(url)
     study.enqueue_trial({"x": 0.25, "y": 0.5})
-    (trial_id,) = LeasedTrials(study).waiting(5)
+    (waiting,) = study.get_trials()
     study.ask(as_distributions(SPACE))  # another program, between the look and the grasp
-    assert LeasedTrials(study).adopt(trial_id, "late") is None
-    assert LeasedTrials(study).held() == []
+    assert SharedTrials(study).adopt(waiting, Lease("late")) is None
+    assert SharedTrials(study).held() == []
 
 
 # Suggestions in parallel
@@ -489,14 +522,14 @@ def test_several_objectives(tmp_path: Path, limited: bool) -> None:
     assert {trial.state.name for trial in study.trials} == {"COMPLETE", "FAIL"}
     with pytest.raises(InvalidInputError, match="made with the objectives"):
         uhebo.work(in_two, SPACE, 5, storage=url, study_name=STUDY, directions=["minimize", "maximize"], seed=0)
-    asked, leased = [study.ask(as_distributions(SPACE)) for _ in range(2)], LeasedTrials(study)
+    asked, leased = [study.ask(as_distributions(SPACE)) for _ in range(2)], SharedTrials(study)
     spool = Spool(tmp_path / "unsent", leased.storage, STUDY)
     left = [Unsent(trial._trial_id, trial.number, trial.params, (1.0, -math.inf)) for trial in asked]
     for unsent in (left[0], replace(left[1], value=2.0)):
         with pytest.raises(KeyboardInterrupt), spool.keeping(unsent):
             raise KeyboardInterrupt
-    assert leased.store(left[1].trial_id, (3.0, 4.0)) == "stored"
-    assert leased.store(left[1].trial_id, (3.0, 5.0)) == "discarded"
+    assert leased.store(left[1].trial_id, (3.0, 4.0))
+    assert not leased.store(left[1].trial_id, (3.0, 5.0))
     work(n_trials=6)
     found = optuna.load_study(study_name=STUDY, storage=url).trials
     assert [trial.values for trial in found[4:]] == [[1.0, -math.inf], [3.0, 4.0]]
@@ -517,36 +550,134 @@ def test_what_was_never_written_to_its_end_is_cleared_away(url: str, tmp_path: P
 def test_the_first_result_stays(url: str) -> None:
     study, _ = study_in(url)
     trial = study.ask(as_distributions(SPACE))
-    assert LeasedTrials(study).store(trial._trial_id, 1.0) == "stored"
-    assert LeasedTrials(study).store(trial._trial_id, 1.0) == "stored"  # the answer had got lost
-    assert LeasedTrials(study).store(trial._trial_id, 2.0) == "discarded"
+    assert SharedTrials(study).store(trial._trial_id, 1.0)
+    assert SharedTrials(study).store(trial._trial_id, 1.0)  # the answer had got lost
+    assert not SharedTrials(study).store(trial._trial_id, 2.0)
     assert study.trials[0].value == 1.0
 
 
 # Child processes
 
 
-def test_a_fork_server_evaluates_and_outlives_what_it_evaluates() -> None:
+@pytest.mark.parametrize("anew", [True, False])
+def test_evaluations_apart_are_survived(anew: bool) -> None:
     def fn(number: int, params: Any, trial: Any) -> float:
         if number == 1 or trial is not None:
             os._exit(3)
         if number == 2:
             raise CannotEvaluate("no such program")
+        if number == 3:
+            raise ValueError("no luck")
         return float(params["x"]) * 2
 
-    with ForkServer(fn, timeout=LIMIT_S, memory=None) as evaluate:
+    with Apart(fn, timeout=LIMIT_S, anew=anew) as evaluate:
+        evaluate.check()
         assert evaluate(0, {"x": 0.1}) == 0.2
-        with pytest.raises(EvaluationFailed, match="without a value, with exit code 3"):
-            evaluate(1, {"x": 0.1})
-        with pytest.raises(CannotEvaluate, match="no such program"):
-            evaluate(2, {"x": 0.1})
-        assert evaluate(3, {"x": float("inf")}) == float("inf")
+        for number, error, message in (
+            (1, EvaluationFailed, "without a value, with exit code 3"),
+            (2, CannotEvaluate, "no such program"),
+            (3, EvaluationFailed, "ValueError: no luck"),
+        ):
+            with pytest.raises(error, match=message):
+                evaluate(number, {"x": 0.1})
+        assert evaluate(4, {"x": float("inf")}) == float("inf")
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_what_cannot_be_prepared_is_said_before_any_trial(anew: bool) -> None:
+    def refuse() -> None:
+        raise InvalidInputError("importing it failed")
+
+    failed = pytest.raises(InvalidInputError, match="importing it failed")
+    with Apart(lambda *_: 0.0, anew=anew, prepare=refuse) as evaluate, failed:
+        evaluate.check()
+
+
+def test_a_process_for_many_evaluations_keeps_what_it_has_loaded() -> None:
+    loaded: list[int] = []
+
+    def fn(number: int, params: Any, trial: Any) -> float:  # noqa: ARG001
+        loaded.append(number)
+        return float(len(loaded))
+
+    with Apart(fn, anew=False) as evaluate:
+        assert [evaluate(number, {}) for number in range(3)] == [1.0, 2.0, 3.0]
+    with Apart(fn, anew=True) as evaluate:
+        assert [evaluate(number, {}) for number in range(3)] == [1.0, 1.0, 1.0]
+    assert loaded == []
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+CHILDREN = {
+    "fork": "import os, time\npid = os.fork()\nif pid == 0:\n    time.sleep(1000)\n",
+    "multiprocessing": (
+        "import multiprocessing, time\nchild = multiprocessing.get_context('fork').Process(target=time.sleep, "
+        "args=(1000,))\nchild.start()\npid = child.pid\n"
+    ),
+    "Popen": "import subprocess\npid = subprocess.Popen(['sleep', '1000']).pid\n",
+}
+
+
+def starts(kind: str, note: Path, wait: bool) -> float:
+    """An evaluation that has started another process, and may wait for ever."""
+    found: dict[str, Any] = {}
+    exec(CHILDREN[kind], found)
+    note.write_text(f"{os.getpid()} {found['pid']}")
+    if wait:
+        time.sleep(1000)
+    return 1.0
+
+
+@pytest.mark.parametrize("kind", sorted(CHILDREN))
+@pytest.mark.parametrize("end", ["returns", "called off", "worker killed", "keeper killed"])
+def test_what_an_evaluation_started_ends_with_it(kind: str, end: str, tmp_path: Path) -> None:
+    """FIELD D3: children were left by a timeout, and by a worker that was killed."""
+    note = tmp_path / "pids"
+
+    def fn(*_: Any) -> float:
+        return starts(kind, note, end != "returns")
+
+    def pids() -> list[int]:
+        return [int(pid) for pid in note.read_text().split()] if note.exists() else []
+
+    if end == "worker killed":
+        worker = os.fork()
+        if worker == 0:
+            with suppress(BaseException):
+                Apart(fn)(0, {})
+            os._exit(1)
+        wait_for(lambda: len(pids()) == 2)
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+    else:
+        with Apart(fn, timeout=None if end != "called off" else 0.5) as evaluate:
+            if end == "keeper killed":
+
+                def kill() -> None:
+                    wait_for(lambda: len(pids()) == 2)
+                    os.kill(evaluate._pid, signal.SIGKILL)
+
+                threading.Thread(target=kill).start()
+                with pytest.raises(CannotEvaluate, match="was killed"):
+                    evaluate(0, {})
+            elif end == "returns":
+                assert evaluate(0, {}) == 1.0
+            else:
+                with pytest.raises(EvaluationFailed, match=r"no value after 0\.5 s"):
+                    evaluate(0, {})
+    wait_for(lambda: not any(map(alive, pids())))
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_limits_that_make_no_sense(limit: float) -> None:
     with pytest.raises(InvalidInputError, match="expected a finite number > 0"):
-        ForkServer(lambda *_: 0.0, timeout=limit, memory=None)
+        Apart(lambda *_: 0.0, timeout=limit)
 
 
 @pytest.mark.parametrize(
@@ -584,7 +715,7 @@ def test_the_command_and_the_status(shell: Shell, postgres: Server, monkeypatch:
     with storage_at(url) as storage:
         study = optuna.load_study(storage=storage, study_name="tune")
         assert [trial.value for trial in study.trials[6:]] == [study.trials[6].params["x"]]
-        LeasedTrials(study).create(8, Lease("far-away", 1, 1, time.time()))
+        new_trial(study, Lease("far-away"), 8)
     shown = shell("status", url, "--study", "tune")
     assert "7 finished, 1 running" in shown
     assert "1 (the most silent one was heard" in shown
@@ -613,7 +744,7 @@ def test_progress(url: str) -> None:
     assert progress(study.trials, 10).rate is None
     for _ in range(3):
         study.tell(study.ask(as_distributions(SPACE)), 1.0)
-    LeasedTrials(study).create(10, Lease("worker", 3, 1, time.time()))
+    new_trial(study, Lease("worker"))
     ended = [trial.datetime_complete for trial in study.trials if trial.datetime_complete]
     now = ended[0].timestamp() + 20.0
     found = progress(study.trials, 10, now)
@@ -650,6 +781,7 @@ def test_the_soak_notices_what_is_wrong() -> None:
     good: dict[str, Any] = {
         "plan": {"workers": plan.workers, "trials_each": plan.trials_each, "kills": 1},
         "trials": plan.trials,
+        "created beyond the budget, and skipped": plan.workers - 1,
         "kills": 1,
         "workers that crashed": [],
         **dict.fromkeys(
@@ -673,20 +805,11 @@ def test_the_soak_notices_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[" * 100_000,
-        "7",
-        '{"at": 1' + "0" * 400 + "}",
-        '{"at": 1e999}',
-        '{"at": NaN}',
-        '{"worker": 5, "beat": "x"}',
-    ],
+    "value", ["nonsense", [], 7, {"at": 10**400}, {"at": math.inf, "grace": -1}, {"worker": 5, "beat": "x"}]
 )
-def test_a_lease_that_is_none_reads_as_held_by_nobody(text: str) -> None:
-    assert Held(1, 1, text).lease == Lease(None)
+def test_a_lease_that_is_nonsense_reads_as_held_by_nobody(value: Any) -> None:
+    trial = optuna.create_trial(state=TrialState.RUNNING, system_attrs={LEASE: value})
+    assert Lease.of(trial) == Lease(None)
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "NaN"])

@@ -24,16 +24,16 @@ from typing import Any
 import optuna
 from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 import uhebo
 from tests import migrations
 from tests.waiting import LIMIT_S
 from uhebo.methods import Proposal, Step
 from uhebo.optuna_.lease import Lease
-from uhebo.optuna_.leased_trials import Held, LeasedTrials
-from uhebo.storage.database import one_writer_at_a_time, open_database
+from uhebo.storage.database import open_database
 from uhebo.workers import Options, stop
+from uhebo.workers.trials import SharedTrials
 
 migrations.read_once()
 FORK = multiprocessing.get_context("fork")
@@ -65,15 +65,15 @@ def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = L
     """`deadline`: seconds from a signal to the end of the process. A busy machine may need more than users wait for."""
     stop.DEADLINE_S, stop.LAST_WORDS_S = deadline, LIMIT_S
     reach = Phase(folder, wanted)
-    create, store = LeasedTrials.create, LeasedTrials.store
+    take, store = SharedTrials.take, SharedTrials.store
     set_state, set_param = RDBStorage.set_trial_state_values, RDBStorage._set_trial_param
 
-    def created(*args: Any) -> int | None:
-        found = create(*args)
+    def taken(*args: Any) -> Any:
+        found = take(*args)
         reach("create")
         return found
 
-    def stored(*args: Any) -> str:
+    def stored(*args: Any) -> bool:
         reach("tell")
         return store(*args)
 
@@ -101,8 +101,8 @@ def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = L
         return x + y
 
     for place, name, hook in (
-        (LeasedTrials, "create", created),
-        (LeasedTrials, "store", stored),
+        (SharedTrials, "take", taken),
+        (SharedTrials, "store", stored),
         (RDBStorage, "set_trial_state_values", state_set),
         (RDBStorage, "_set_trial_param", param_set),
     ):
@@ -152,9 +152,7 @@ def together(count: int, action: Callable[..., Any], *given: Any) -> list[Any]:
 
 
 def opened(url: str) -> RDBStorage:
-    storage = open_database(url)
-    one_writer_at_a_time(storage)
-    return storage
+    return open_database(url)
 
 
 def schema(folder: Path, url: str) -> Any:  # noqa: ARG001
@@ -168,19 +166,19 @@ def schema(folder: Path, url: str) -> Any:  # noqa: ARG001
 
 
 def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
-    """Row 30: everybody puts the same stale trial back, then everybody takes it; who did, in each of some rounds."""
+    """Row 30: everybody puts the same stale trial back, then everybody takes it; how many took it, round by round."""
     rounds = []
     for turn in range(4):
         storage = opened(url)
         name = f"{STUDY}{turn}"
         study = optuna.create_study(storage=storage, study_name=name)
-        trial_id = LeasedTrials(study).create(1, Lease("dead", 1, 1))
-        (stale,) = LeasedTrials(study).held()
+        SharedTrials(study).take(Lease("dead"), 1, lambda: False)
+        (stale,) = SharedTrials(study).held()
         storage.engine.dispose()
 
-        def both(index: int, name: str, stale: Held, ready: Barrier) -> tuple[bool, bool]:
+        def both(index: int, name: str, stale: FrozenTrial, ready: Barrier) -> bool:
             backend = opened(url)
-            trials = LeasedTrials(optuna.load_study(storage=backend, study_name=name))
+            trials = SharedTrials(optuna.load_study(storage=backend, study_name=name))
             check = backend.check_trial_is_updatable
 
             def slow_check(trial: int, state: TrialState, check: Any = check) -> None:
@@ -190,13 +188,11 @@ def reap(folder: Path, url: str) -> Any:  # noqa: ARG001
 
             setattr(backend, "check_trial_is_updatable", slow_check)  # noqa: B010
             ready.wait()
-            requeued = trials.requeue(stale, 2)
+            trials.requeue(stale)
             ready.wait()
-            return requeued, trials.adopt(stale.trial_id, f"worker {index}") is not None
+            return trials.adopt(stale, Lease(f"worker {index}")) is not None
 
-        found = together(6, both, name, stale, FORK.Barrier(6))
-        assert stale.trial_id == trial_id
-        rounds.append([sum(requeued for requeued, _ in found), sum(taken for _, taken in found)])
+        rounds.append(sum(together(6, both, name, stale, FORK.Barrier(6))))
     return rounds
 
 

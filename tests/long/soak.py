@@ -33,8 +33,10 @@ import optuna
 import uhebo
 from tests.postgres import Server, server
 from uhebo.methods import Proposal, Step, named_method
+from uhebo.optuna_.endings import SKIPPED
 from uhebo.storage.database import open_database
 from uhebo.workers import Options
+from uhebo.workers.trials import OVER
 from uhebo_experiments.benchmarks.common import table, versions
 
 STUDY = "soak"
@@ -243,7 +245,8 @@ def events(folder: Path) -> Iterator[dict[str, Any]]:
 def reconcile(url: str, folder: Path) -> dict[str, Any]:
     """The database against the logs."""
     storage = open_database(url)
-    trials = optuna.load_study(study_name=STUDY, storage=storage).get_trials(deepcopy=False)
+    found = optuna.load_study(study_name=STUDY, storage=storage).get_trials(deepcopy=False)
+    trials = [trial for trial in found if trial.user_attrs.get(SKIPPED) != OVER]
     happened = list(events(folder))
     value = {trial.number: trial.value for trial in trials if trial.value is not None}
     acknowledged = [e for e in happened if e["event"] in ("stored", "delivered")]
@@ -256,6 +259,7 @@ def reconcile(url: str, folder: Path) -> dict[str, Any]:
     states = Counter(trial.state.name for trial in trials)
     report = {
         "trials": len(trials),
+        "created beyond the budget, and skipped": len(found) - len(trials),
         "states": dict(sorted(states.items())),
         "acknowledged results": len(acknowledged),
         "acknowledged results lost": sum(value.get(e["trial"]) != e["value"] for e in acknowledged),
@@ -294,6 +298,8 @@ def verdict(report: dict[str, Any]) -> list[str]:
     plan = report["plan"]
     if report["trials"] != plan["workers"] * plan["trials_each"]:
         wrong.append(f"{report['trials']} trials")
+    if report["created beyond the budget, and skipped"] >= plan["workers"]:
+        wrong.append("more trials beyond the budget than workers - 1")
     if report["kills"] != plan["kills"]:
         wrong.append(f"{report['kills']} kills")
     if report.get("integrity check", "ok") != "ok":

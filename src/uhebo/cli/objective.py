@@ -9,9 +9,9 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO, Any
@@ -33,18 +33,32 @@ GRACE_S = 2.0
 """Seconds that a program has to end before it is killed."""
 
 
-def objective_of(target: Sequence[str], timeout: float | None) -> InTwoParts:
+def objective_of(target: Sequence[str], timeout: float | None, own_group: bool = True) -> InTwoParts:
     """`module:function`, or a program with its arguments."""
     if timeout is not None:
         checked_number("--timeout", timeout, above=0, also=" of seconds")
     if is_function(target):
         return _function(target[0], timeout)
-    return _program(list(target), timeout)
+    return _program(list(target), timeout, own_group)
 
 
 def is_function(target: Sequence[str]) -> bool:
     """Whether it is `module:function` and no program."""
     return len(target) == 1 and FUNCTION.fullmatch(target[0]) is not None and shutil.which(target[0]) is None
+
+
+def objective_apart(target: Sequence[str]) -> tuple[InTwoParts, Callable[[], object]]:
+    """For a worker: an objective that is imported by the process that evaluates it, and what imports it there.
+
+    A program is started in that process's group, and so ends with it.
+    """
+    prepare = partial(_objective_there, tuple(target), None, own_group=False)
+
+    def evaluate(number: int, params: Params, trial: TrialGetter | None) -> Any:
+        return prepare().evaluate(number, params, trial)
+
+    reading = Reading()
+    return InTwoParts(evaluate, reading.value if is_function(target) else reading.printed), prepare
 
 
 def evaluate_there(target: tuple[str, ...], timeout: float | None, folder: str, *, number: int, params: Params) -> Any:
@@ -55,8 +69,8 @@ def evaluate_there(target: tuple[str, ...], timeout: float | None, folder: str, 
 
 
 @cache
-def _objective_there(target: tuple[str, ...], timeout: float | None) -> InTwoParts:
-    return objective_of(target, timeout)
+def _objective_there(target: tuple[str, ...], timeout: float | None, own_group: bool = True) -> InTwoParts:
+    return objective_of(target, timeout, own_group)
 
 
 def _function(target: str, timeout: float | None) -> InTwoParts:
@@ -115,7 +129,7 @@ def _alarm(timeout: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _program(command: list[str], timeout: float | None) -> InTwoParts:
+def _program(command: list[str], timeout: float | None, own_group: bool) -> InTwoParts:
     program = shutil.which(command[0])
     if program is None:
         there = Path(command[0]).is_file()
@@ -129,7 +143,7 @@ def _program(command: list[str], timeout: float | None) -> InTwoParts:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
                 process = Popen(
-                    arguments, stdin=DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
+                    arguments, stdin=DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=own_group
                 )
             except OSError as error:  # no #! line, say: every trial would fail in the same way
                 raise CannotEvaluate(f"{program} cannot be started: {error.strerror}; check its #! line") from error
@@ -138,7 +152,7 @@ def _program(command: list[str], timeout: float | None) -> InTwoParts:
             except TimeoutExpired as error:
                 raise EvaluationFailed(f"no value after {timeout:g} s") from error
             finally:
-                _end(process)
+                _end(process, own_group)
             if code:
                 said = [line for line in _tail(err).split("\n") if line.strip()] or ["no message"]
                 raise EvaluationFailed(f"exit code {code}: {said[-1]}")
@@ -180,13 +194,14 @@ def _tail(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-def _end(process: Popen[bytes]) -> None:
+def _end(process: Popen[bytes], own_group: bool) -> None:
     """End a program that still runs, and what it started: first politely."""
     if process.poll() is not None:
         return
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number) if hasattr(os, "killpg") else process.send_signal(number)
+            own_group = own_group and hasattr(os, "killpg")
+            os.killpg(process.pid, number) if own_group else process.send_signal(number)
         with contextlib.suppress(TimeoutExpired):
             process.wait(GRACE_S)
             return

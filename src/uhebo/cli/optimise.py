@@ -19,7 +19,7 @@ from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
-from uhebo.cli.objective import check_placeholders, objective_of, raising
+from uhebo.cli.objective import check_placeholders, is_function, objective_apart, objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
 from uhebo.cli.settings import asked_for, continued, kept_in, named_objectives, new_study, with_sampler
@@ -215,13 +215,18 @@ def worker(
     from uhebo.workers import Options, run
 
     given = locals()
-    chosen = Options(**{each.name: given[each.name] for each in fields(Options)})
+    chosen = Options(
+        **{each.name: given[each.name] for each in fields(Options) if each.name in given}, own_process=True
+    )
     optional_integer("--trials", trials, 1)
     place = place_of(storage)
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
-    objective = objective_of(target, None)
-    done = run(place, lambda store: _job(store, place, study, trials, target), objective, chosen)
+    objective, prepare = objective_apart(target)
+    anew = not is_function(target)
+    done = run(
+        place, lambda store: _job(store, place, study, trials, target), objective, chosen, anew=anew, prepare=prepare
+    )
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"

@@ -26,6 +26,7 @@ from uhebo.methods.step import PAPER_ACQUISITION
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.extensions import SHELL_ATTRIBUTE, extended_space, extensions_of, units_of
 from uhebo.optuna_.gaps import suggest_active
+from uhebo.optuna_.lease import leave_to_asker
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.points import kept_apart
 from uhebo.optuna_.sampler import UHESampler
@@ -202,10 +203,10 @@ def ask(study: Study, kept: Kept) -> Trial:
             "--when-exhausted repeat goes on"
         )
     try:
-        if not kept.when:
-            return study.ask(kept.space)
-        trial = study.ask()
-        suggest_active(trial, kept.search_space)
+        trial = study.ask(None if kept.when else kept.space)
+        if kept.when:
+            suggest_active(trial, kept.search_space)
+        leave_to_asker(study, trial)
         return trial
     except BaseException:
         if sampler.busy is not None:

@@ -11,10 +11,14 @@ from optuna.trial import FrozenTrial
 
 from uhebo.belief.history import History
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.extensions import extensions_of, latest
+from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, When
 from uhebo.space.rules import GivenRule, names_read
 
+SPACE_ATTRIBUTE = "uhebo:worker-space"
+"""System attribute of a study that workers share: the space of the first."""
 DRAWS = 256
 """Values of one parameter drawn in search of one that the rules allow beside those that a trial has already."""
 
@@ -98,6 +102,32 @@ def to_record(space: SearchSpace | None, subject_to: Sequence[GivenRule]) -> dic
         texts = {name: rule.text for name, rule in space.conditions.items() if rule.tree is not None}
         record["space"] = {"parameters": parameters, "when": texts}
     return record
+
+
+def check_space(study: Study, space: SearchSpace) -> None:
+    """Refuse a space other than the one that the study's first worker left in it, or what it was changed to since."""
+    storage, study_id = storage_of(study), study_id_of(study)
+    mine = to_record(space, ())["space"]
+    there = storage.get_study_system_attrs(study_id).get(SPACE_ATTRIBUTE)
+    if there is None:
+        storage.set_study_system_attr(study_id, SPACE_ATTRIBUTE, mine)
+        there = storage.get_study_system_attrs(study_id)[SPACE_ATTRIBUTE]  # of several at once the last one counts
+    changed = {name: json.loads(distribution_to_json(d)) for name, d in latest(extensions_of(study)).items()}
+    for kind in ("parameters", "when"):
+        ours, theirs = mine[kind], {**there.get(kind, {}), **(changed if kind == "parameters" else {})}
+        for name in [*ours, *(name for name in theirs if name not in ours)]:
+            if ours.get(name) != theirs.get(name):
+                raise InvalidInputError(
+                    f"study {study.study_name!r} was made with another space: {name!r} is {_shown(theirs.get(name))} "
+                    f"there and {_shown(ours.get(name))} here; give the same space, or use another name"
+                )
+
+
+def _shown(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return "not a parameter" if entry is None else f"under the condition {entry}"
+    facts = ", ".join(f"{name}={value!r}" for name, value in entry["attributes"].items())
+    return f"{entry['name'].removesuffix('Distribution')}({facts})"
 
 
 def from_record(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -281,3 +281,14 @@ def _write(study: Study, made: Extension) -> Extension:
     last = max((int(key[len(PREFIX) :].partition(":")[0]) for key in taken), default=0)
     storage.set_study_user_attr(study_id, f"{PREFIX}{last + 1:06d}:{secrets.token_hex(2)}", entry)
     return Extension(**{**vars(made), "time": now})
+
+
+def refuse_beside(study: Study) -> None:
+    """For workers: the storage that they share does not know a choice that came later."""
+    now, known = latest(extensions_of(study)), known_to_storage(study)
+    beside = [name for name, distribution in now.items() if not is_accepted(known.get(name), distribution)]
+    if beside:
+        raise InvalidInputError(
+            f"{beside[0]!r} got other choices or another scale since the study was made, and workers cannot share "
+            "that; tell the trials to a new study (uhebo history --csv), or go on with uhebo optimize"
+        )

@@ -11,9 +11,9 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.storages import BaseStorage
+from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
-from optuna.trial import Trial
+from optuna.trial import FrozenTrial, Trial
 
 from uhebo.errors import InvalidInputError
 from uhebo.numerics.threads import ProcessWide, Undo
@@ -66,6 +66,23 @@ def study_id_of(study: Study) -> int:
     return study._study_id
 
 
+def database_of(storage: BaseStorage) -> RDBStorage:
+    """The database itself, without Optuna's cache before it."""
+    # _CachedStorage._backend: a study wraps its storage in a cache, which has no public name nor shows what it caches.
+    database = getattr(storage, "_backend", storage)
+    if not isinstance(database, RDBStorage):
+        raise InvalidInputError(
+            f"workers need a database and this study is in {type(database).__name__}; use a SQLite file (lab.db) for a "
+            "few processes, PostgreSQL for many"
+        )
+    return database
+
+
+def id_of(trial: FrozenTrial) -> int:
+    # FrozenTrial._trial_id: the storage's methods, which are public, want the id, and a trial shows its number only.
+    return trial._trial_id
+
+
 def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
     """The value of one parameter, through the public method for its kind."""
     if isinstance(distribution, CategoricalDistribution):
@@ -91,6 +108,11 @@ def running_trial(study: Study, trial_id: int) -> Trial:
     Optuna's samplers read the log once per trial, from a cache that `ask` empties; a copied study starts with none.
     """
     return Trial(copy.copy(study), trial_id)
+
+
+def trial_numbered(study: Study, number: int) -> Trial:
+    """The running trial of this number."""
+    return running_trial(study, storage_of(study).get_trial_id_from_study_id_trial_number(study_id_of(study), number))
 
 
 def _show_only(level: int) -> Undo:

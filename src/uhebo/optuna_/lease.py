@@ -1,66 +1,67 @@
 """Leases: which worker holds a running trial, and so who works on a study and how far it has come.
 
-A lease is kept in one system attribute of the trial, `uhebo:lease`.
+A lease is one system attribute of its trial, `uhebo:lease`. Its worker counts `beat` up; whoever sees it unchanged for
+`grace` seconds takes that worker for dead. One without belongs to a person, or to another program.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from optuna.trial import FrozenTrial, TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from uhebo.optuna_.gaps import storage_of
 
 LEASE = "uhebo:lease"
-QUEUED = "uhebo:queued"
-"""The attribute of a trial that waits in the queue: a lease that nobody holds, with the number of the next attempt."""
 LATEST = 1e12
-"""Seconds since 1970 that a clock may show; more was not written by a clock."""
+"""Seconds since 1970 that a clock may show, and seconds of a grace period; more was not written by a worker."""
 RECENT = 50
 """Trials over which the rate is taken: the latest that ended."""
-
-
-def now() -> float:
-    return round(time.time(), 1)
 
 
 @dataclass(frozen=True)
 class Lease:
     worker: str | None
-    """None while the trial waits in the queue."""
+    """None where the worker has handed the trial back."""
     beat: int = 0
     """Heartbeats so far."""
     attempt: int = 1
-    """How many workers have had this trial, this one included."""
+    """How many workers have had this trial, this one included; those that handed it back are not counted."""
     at: float = 0.0
     """Seconds since 1970 by the worker's clock: for people to look at, never compared with another clock."""
+    grace: float = 60.0
+    """Seconds of silence after which this worker wants to be taken for dead: its own, whoever watches."""
 
     @property
-    def text(self) -> str:
-        return json.dumps(asdict(self))
-
-    def next_beat(self) -> "Lease":
-        return replace(self, beat=self.beat + 1, at=now())
+    def record(self) -> dict[str, Any]:
+        """As it is written, now."""
+        return asdict(replace(self, at=round(time.time(), 1)))
 
     @classmethod
-    def of(cls, value: Any) -> "Lease":
-        """What an attribute says; anything but a lease reads as one that nobody holds."""
+    def of(cls, trial: FrozenTrial) -> "Lease | None":
+        """What the trial's attribute says; None where there is none. Nonsense reads as nobody's."""
+        value = trial.system_attrs.get(LEASE)
+        if value is None:
+            return None
         known = value if isinstance(value, Mapping) else {}
-        worker, beat, attempt, at = (known.get(name) for name in ("worker", "beat", "attempt", "at"))
+        worker, beat, attempt, at, grace = (known.get(name) for name in ("worker", "beat", "attempt", "at", "grace"))
         return cls(
             worker if isinstance(worker, str) else None,
             beat if isinstance(beat, int) else 0,
             attempt if isinstance(attempt, int) else 1,
             float(at) if isinstance(at, (int, float)) and 0 <= at < LATEST else 0.0,
+            float(grace) if isinstance(grace, (int, float)) and 0 < grace < LATEST else cls.grace,
         )
 
-    @classmethod
-    def parse(cls, text: str) -> "Lease":
-        """The same, of an attribute as the database has it."""
-        try:
-            return cls.of(json.loads(text))
-        except (ValueError, RecursionError):
-            return cls(None)
+
+def leave_to_asker(study: Study, trial: Trial) -> None:
+    """A trial that a worker had before and that somebody else got from the queue is theirs, for as long as it takes."""
+    # Trial._trial_id: the storage's methods, which are public, want the id, and a trial shows its number only.
+    storage, trial_id = storage_of(study), trial._trial_id
+    if LEASE in storage.get_trial(trial_id).system_attrs:
+        storage.set_trial_system_attr(trial_id, LEASE, None)
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ def progress(trials: Sequence[FrozenTrial], budget: int | None, now: float | Non
     now = time.time() if now is None else now
     busy = []
     for trial in trials:
-        lease = Lease.of(trial.system_attrs.get(LEASE))
-        if trial.state == TrialState.RUNNING and lease.worker is not None:
+        lease = Lease.of(trial)
+        if trial.state == TrialState.RUNNING and lease is not None and lease.worker is not None:
             busy.append(Busy(lease.worker, trial.number, max(0.0, now - lease.at)))
     ends = sorted(t.datetime_complete.timestamp() for t in trials if t.state.is_finished() and t.datetime_complete)
     recent = ends[-RECENT:]

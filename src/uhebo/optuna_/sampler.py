@@ -215,12 +215,12 @@ class UHESampler(BaseSampler):
         tagged = "fixed_params" not in trial.system_attrs
         for left in reversed(range(claims.MAX_PROPOSALS)):
             proposal = step.initial(self._method.design) if slot.initial else self._propose(step)
-            params = space.decode(proposal.x)
-            tags = {**proposal.tags, "t": slot.t, "n": len(step.history.finished)}
+            params, tags = space.decode(proposal.x), {**proposal.tags, "t": slot.t, "n": len(step.history.finished)}
+            claimed = self.method != "random" or space.size < np.inf  # else two points never are the same
             if tagged:
-                write_tags(study, trial, {**tags, "claim": claims.claim_of(params)})
+                write_tags(study, trial, {**tags, "claim": claims.claim_of(params)} if claimed else tags)
             withdraw = partial(write_tags, study, trial, tags) if tagged else None
-            if not left or claims.is_won(study, trial, step.history, params, withdraw):
+            if not left or not claimed or claims.is_won(study, trial, step.history, params, withdraw):
                 break
             step = replace(self.step(study, trial.number, space), slot=slot)
         return params

@@ -4,8 +4,10 @@ import os
 import random
 import re
 import sqlite3
+import threading
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,8 +32,8 @@ _POSTGRESQL = {
 }
 
 
-def open_database(url: str) -> RDBStorage:
-    """Optuna's storage on this URL.
+def open_database(url: str, *, one_connection: bool = False) -> RDBStorage:
+    """Optuna's storage on this URL; with `one_connection`, threads wait for each other instead of opening more.
 
     Connections are checked when they are taken from the pool, so one that the server dropped is replaced unseen. Where
     many processes make the tables at once, all but one fail with an error about a table or row that exists: they
@@ -43,6 +45,11 @@ def open_database(url: str) -> RDBStorage:
         storage = RDBStorage.__new__(RDBStorage)
         try:
             RDBStorage.__init__(storage, template, engine_kwargs=engine_options(url))
+            if one_connection and storage.engine.dialect.name != "sqlite":  # opening takes two, and checks the tables
+                close_storage(storage)
+                storage = RDBStorage.__new__(RDBStorage)
+                options = {**engine_options(url), "pool_size": 1, "max_overflow": 0}
+                RDBStorage.__init__(storage, template, options, True, skip_table_creation=True)
             break
         except BaseException as error:
             # Opening takes two connections: where the second is refused, the first must not be held.
@@ -51,6 +58,7 @@ def open_database(url: str) -> RDBStorage:
                 raise
         time.sleep(random.uniform(0.05, 0.2) * attempt)
     _ENGINES.add(storage.engine)
+    lock_when_exclusive(storage.engine)
     return storage
 
 
@@ -105,22 +113,32 @@ def sqlite_tables(path: Path) -> set[str]:
         return {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
 
 
-def one_writer_at_a_time(storage: RDBStorage) -> None:
-    """On SQLite, take the write lock when a transaction begins.
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """On SQLite, transactions that begin in this block, in this thread, take the write lock at once.
 
     SQLite knows no SELECT … FOR UPDATE, and Python's driver begins a transaction only at the first write: two processes
     may both read that a trial is waiting, and both take it. With the lock first, the second reads what the first wrote.
     """
-    engine = storage.engine
-    if engine.dialect.name != "sqlite" or event.contains(engine, "begin", _take_the_write_lock):
-        return
-    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
-    event.listen(engine, "begin", _take_the_write_lock)
-    engine.dispose()  # connections that were made before
+    _thread.exclusive = True
+    try:
+        yield
+    finally:
+        _thread.exclusive = False
 
 
-def _take_the_write_lock(connection: Any) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def lock_when_exclusive(engine: Engine) -> None:
+    """Let `exclusive` take effect on this engine, as SQLAlchemy's documentation of SQLite has it."""
+    if engine.dialect.name == "sqlite" and not event.contains(engine, "begin", _begin):
+        event.listen(engine, "begin", _begin)
+
+
+def _begin(connection: Any) -> None:
+    if getattr(_thread, "exclusive", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+_thread = threading.local()
 
 
 def _made_by_another(error: DatabaseError) -> bool:

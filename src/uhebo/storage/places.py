@@ -59,10 +59,12 @@ def place_of(given: str) -> Place:
     return Place(given, None if "://" in given else Path(given), given)
 
 
-def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = False) -> BaseStorage:
+def open_storage(
+    storage: Place | str | Path | BaseStorage, *, create: bool = False, one_connection: bool = False
+) -> BaseStorage:
     """The one opener. A file of something else is refused and never written to; a storage is returned as it is.
 
-    With `create`, a file that is not there is made.
+    With `create`, a file that is not there is made. `one_connection` is for one of many processes on a server.
     """
     if isinstance(storage, BaseStorage):
         return storage
@@ -71,7 +73,7 @@ def open_storage(storage: Place | str | Path | BaseStorage, *, create: bool = Fa
     place = storage if isinstance(storage, Place) else place_of(str(storage))
     try:
         if place.path is None:
-            return open_database(place.meant)
+            return open_database(place.meant, one_connection=one_connection)
         if not create and not place.path.exists():
             raise InvalidInputError(f"there is no file {place.shown}; make a study with: uhebo create {place.shown} …")
         refusal = _refusal(place.path, create, place.journal)

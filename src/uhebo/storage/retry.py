@@ -23,6 +23,8 @@ _PERMANENT = (
     *("disk is full", "disk I/O error", "readonly", "malformed", "not a database", "No space left"),
     *("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry"),
 )
+_CROWDED = ("too many clients", "too many connections", "connection slots")
+"""How PostgreSQL says that `max_connections`, or the limit of a role or database, is reached."""
 _SQLITE_TRANSIENT = ("locked", "unable to open", "busy")
 
 
@@ -59,6 +61,16 @@ def is_transient(error: BaseException) -> bool:
     return False
 
 
+def _said(error: Exception, doing: str) -> str:
+    text = first_line(error)
+    if any(words in text for words in _CROWDED):
+        return (
+            f"the database has no connection left while {doing}: {text}; raise max_connections of PostgreSQL (two per "
+            "worker), put a pooler such as PgBouncer in front, or start fewer workers"
+        )
+    return f"the database does not answer while {doing}: {text}"
+
+
 def _is_transient_in_driver(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.Error):
         return any(words in str(error) for words in _SQLITE_TRANSIENT)
@@ -76,6 +88,8 @@ class Retry:
     seconds: float
     stop: Interruption
     rng: random.Random = field(default_factory=random.Random)
+    outages: int = 0
+    """Calls so far that had to be tried again."""
 
     def call(self, action: Callable[[], T], doing: str, *, last_try: bool = False) -> T:
         """What `action` returns, once it does.
@@ -90,7 +104,8 @@ class Retry:
                 if not is_transient(error):
                     raise
                 if attempt == 0:
-                    logger.warning(f"the database does not answer while {doing}: {first_line(error)}; trying again")
+                    self.outages += 1
+                    logger.warning(f"{_said(error, doing)}; trying again")
                 self._back_off(error, doing, began, attempt, last_try)
                 attempt += 1
             else:

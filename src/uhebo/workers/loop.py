@@ -6,9 +6,10 @@ import os
 import secrets
 import socket
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,29 +17,27 @@ from typing import Any
 
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial
 
 from uhebo.errors import CannotEvaluate, EvaluationFailed, SpaceExhausted, UheboError
 from uhebo.objective import Objective, Value, as_tuple
-from uhebo.optuna_.endings import INTERRUPTED
-from uhebo.optuna_.gaps import SILENT, running_trial, suggest_active
-from uhebo.optuna_.lease import Lease, now
-from uhebo.optuna_.leased_trials import Held, LeasedTrials, database_of
+from uhebo.optuna_.gaps import SILENT, database_of, running_trial, suggest_active, trial_numbered
+from uhebo.optuna_.lease import Lease
 from uhebo.optuna_.sampler import UHESampler
-from uhebo.storage.database import close_storage, one_writer_at_a_time
+from uhebo.storage.database import close_storage, lock_when_exclusive
 from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
-from uhebo.workers.child import ForkServer, explained
+from uhebo.workers.apart import Apart, explained
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.spool import EventLog, Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
+from uhebo.workers.trials import SharedTrials, Taken
 from uhebo.workers.watch import Watch
 
 logger = logging.getLogger("uhebo")
 
 IDLE_S = 1.0
 """Maximum seconds between looks for a trial while other workers hold the last ones."""
-WAITING_READ = 8
-"""Waiting trials read at once; others may take the first of them."""
 RECENT, LEAST = 20, 5
 """Trials over which the failure rate is taken, and the fewest that count."""
 
@@ -50,27 +49,49 @@ def run(
     options: Options,
     *,
     create: bool = False,
+    anew: bool = True,
+    prepare: Callable[[], object] = lambda: None,
 ) -> Worked:
-    """`work` on what `load` finds in a storage, which is opened after the fork server for evaluations was started."""
+    """`work` on what `load` finds in a storage, which is opened after the process for evaluations was started.
+
+    `anew` and `prepare` are those of `Apart`.
+    """
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
     retry = Retry(options.patience, stop)
-    with SILENT, _limited(objective, options) as evaluate, stop.listening(), ExitStack() as stack:
+
+    def open_study() -> Job:
+        store = retry.call(lambda: open_storage(storage, create=create, one_connection=True), "opening the storage")
+        if store is not storage:
+            stack.callback(close_storage, store)
+        lock_when_exclusive(database_of(store).engine)
+        return retry.call(lambda: load(store), "opening the study")
+
+    def evaluations() -> AbstractContextManager[Objective]:
+        if not (options.own_process or options.timeout or options.memory):
+            return nullcontext(objective)
+        limited = bool(options.timeout or options.memory)
+        limits: dict[str, Any] = {"timeout": options.timeout, "memory": options.memory}
+        opened: list[Job] = []
+
+        def trial(number: int) -> Trial:
+            if not opened:
+                if isinstance(storage, BaseStorage):  # its connections are the worker's
+                    database_of(storage).engine.dispose(close=False)
+                opened.append(open_study())
+            return trial_numbered(opened[0].study, number)
+
+        return Apart(objective, **limits, anew=anew or limited, prepare=prepare, trial=trial)
+
+    with SILENT, ExitStack() as stack, evaluations() as evaluate, stop.listening():
         try:
-            store = retry.call(lambda: open_storage(storage, create=create), "opening the storage")
-            if store is not storage:
-                stack.callback(close_storage, store)
-            one_writer_at_a_time(database_of(store))
-            job = retry.call(lambda: load(store), "opening the study")
+            if isinstance(evaluate, Apart):
+                with stop.interruptible():
+                    evaluate.check()
+            job = open_study()
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
         return Shift(worker, job, evaluate, options, stop, retry).run()
-
-
-def _limited(objective: Objective, options: Options) -> AbstractContextManager[Objective]:
-    if options.timeout is None and options.memory is None:
-        return nullcontext(objective)
-    return ForkServer(objective, timeout=options.timeout, memory=options.memory)
 
 
 class TooManyFailures(UheboError):
@@ -94,56 +115,48 @@ class Shift:
 
     def run(self) -> Worked:
         options, study = self.options, self.job.study
-        self.trials = LeasedTrials(study)
+        self.trials = SharedTrials(study)
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         deliver_orphans = partial(self.spool.deliver_orphans, self._deliver_orphan)
-        always = len(self.job.space.distributions) - len(self.job.space.conditions)
-        self.watch = Watch(self.trials, options, always, deliver_orphans, self._report)
-        self.stop.last_words = self._last_words
+        self.watch = Watch(self.trials, options, deliver_orphans, self._report)
+        self.stop.last_words = self._hand_back
         self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
         try:
             self.retry.call(deliver_orphans, "delivering results")
             while self._one_trial():
                 pass
-        except Stopped:
-            pass
+        except BaseException as error:
+            # What a signal has torn, in the midst of a call to the database say, is the signal's.
+            if not self.stop.asked or not isinstance(error, (Stopped, Exception)):
+                raise
         finally:
             self.watch.end()
             self.log.write("ended", stored=self.stored, failed=self.failed, signal=self.stop.signal)
             self.log.close()
-            self.trials.close_session()
+            self.trials.storage.remove_session()
         return Worked(self.worker, self.stored, self.failed, self.stop.signal, self.exhausted)
 
     def _one_trial(self) -> bool:
         """Take and finish one trial, or wait for one to be had; False when there is nothing left to do."""
         self.stop.check()
-        taken = self.retry.call(self._take, "taking a trial")
+        lease = Lease(self.worker, grace=self.options.grace)
+        take = partial(self.trials.take, lease, self.job.budget, self._is_exhausted)
+        taken, others = self.retry.call(take, "taking a trial")
         if taken is not None:
-            self.watch.hold(*taken)
+            self.watch.held = taken
             try:
-                self._finish(taken[0])
+                self._finish(taken)
+            except BaseException:
+                if self.stop.asked:
+                    self._hand_back()
+                raise
             finally:
-                self.watch.release()
-        # While another worker has a trial this one stays: if that worker dies, somebody has to take over.
-        elif self.retry.call(lambda: self.trials.held() or self.trials.waiting(1), "looking for trials"):
+                self.watch.held = None
+        elif others:  # If another worker dies, somebody has to take over its trial.
             self.stop.wait(min(IDLE_S, self.options.heartbeat))
-        else:
-            return False
-        return True
-
-    def _take(self) -> tuple[int, Lease] | None:
-        """A trial that waits, or a new one."""
-        for trial_id in self.trials.waiting(WAITING_READ):
-            adopted = self.trials.adopt(trial_id, self.worker)
-            if adopted is not None:
-                return trial_id, adopted
-        if self.trials.count() >= self.job.budget or self._is_exhausted():
-            return None
-        lease = Lease(self.worker, at=now())
-        created = self.trials.create(self.job.budget, lease)
-        return None if created is None else (created, lease)
+        return others
 
     def _is_exhausted(self) -> bool:
         """Whether there is no point left that could tell anything new."""
@@ -151,33 +164,69 @@ class Shift:
         self.exhausted = isinstance(sampler, UHESampler) and sampler.is_exhausted(self.job.study)
         return self.exhausted
 
-    def _finish(self, trial_id: int) -> None:
+    def _finish(self, taken: Taken) -> None:
+        number = None
         try:
-            with self._failing(trial_id):
-                point = self._point(trial_id)
+            with self.stop.interruptible():
+                trial, params = self._suggested(taken)
+                if params is None:
+                    return
+                number = trial.number
+                self.log.write("took", trial=number, params=params)
+                self.watch.free_connection(free=True)
+                try:
+                    value = self.evaluate(number, params, partial(self._trial, taken.trial_id))
+                finally:
+                    self.watch.free_connection(free=False)
+                self._check(value)
         except SpaceExhausted:  # another worker took the last point meanwhile
             return
-        if point is None:
-            return
-        number, params = point
-        trial = partial(self.retry.call, partial(running_trial, self.job.study, trial_id), "reading a trial")
-        try:
-            with self._failing(trial_id, number):
-                value = self.evaluate(number, params, trial)
-                self._check(value)
         except TrialPruned:
-            self.retry.call(lambda: self.trials.prune(trial_id), "marking a trial as pruned", last_try=True)
+            self.retry.call(lambda: self.trials.prune(taken), "marking a trial as pruned", last_try=True)
             self.log.write("pruned", trial=number, params=params)
             self._count(failed=False)
             return
-        except CannotEvaluate:
-            raise
-        except (Exception, SystemExit):
+        except (Exception, SystemExit) as error:
+            if not self.stop.asked:
+                self._fail(taken, number, explained(error))
+            if self.stop.asked or number is None or isinstance(error, CannotEvaluate):
+                raise
             self._count(failed=True)
             return
         self.log.write("returned", trial=number, value=value, params=params)
-        self._store(Unsent(trial_id, number, params, value))
+        self._store(Unsent(taken.trial_id, number, params, value))
         self._count(failed=False)
+
+    def _trial(self, trial_id: int) -> Trial:
+        """The trial under evaluation, for an objective that takes it or a reading that writes to it."""
+        self.watch.free_connection(free=False)
+        return self.retry.call(lambda: running_trial(self.job.study, trial_id), "reading a trial")
+
+    def _suggested(self, taken: Taken) -> tuple[Trial, dict[str, Any] | None]:
+        """The trial and its parameters: those it has, where another worker had it before, or the sampler's.
+
+        No parameters if the trial is not to be evaluated: by this worker, or at all.
+        """
+        began, outages = time.monotonic(), self.retry.outages
+        trial = self.retry.call(lambda: running_trial(self.job.study, taken.trial_id), "reading a trial")
+        if self.retry.call(lambda: self.trials.is_over(taken, trial.number, self.job.budget), "reading a trial"):
+            self.log.write("skipped", trial=trial.number)
+            return trial, None
+        try:
+            # One by one: after an outage the rest of the same suggestion is written, and not half of another.
+            params = suggest_active(trial, self.job.space, lambda ask: self.retry.call(ask, "suggesting"))
+        except UpdateFinishedTrialError:
+            params = None
+        late = time.monotonic() - began > self.options.grace / 2
+        if params is None or late or not taken.fresh or outages != self.retry.outages:
+            # Another worker may have taken over, and written parameters of its own: what is stored is what counts.
+            stored = self.retry.call(lambda: self.trials.storage.get_trial(taken.trial_id), "reading a trial").params
+            mine = self.retry.call(self.watch.beat, "renewing a lease")
+            if params is None or not mine or not params.keys() <= stored.keys():
+                self.log.write("abandoned", trial=trial.number)
+                return trial, None
+            params = {name: stored[name] for name in params}
+        return trial, params
 
     def _check(self, value: Value) -> None:
         """A value for each objective; a database cannot give back a NaN."""
@@ -186,42 +235,12 @@ class Shift:
             expected = "a number" if wanted == 1 else f"{wanted} numbers"
             raise EvaluationFailed(f"the value is {value!r}, expected {expected}")
 
-    @contextmanager
-    def _failing(self, trial_id: int, number: int | None = None) -> Iterator[None]:
-        """A signal interrupts the block, and whatever ends it early goes on its way; all but pruning fails it."""
-        try:
-            with self.stop.interruptible():
-                yield
-        except TrialPruned:
-            raise
-        except BaseException as error:
-            self._fail(trial_id, number, explained(error))
-            raise
-
-    def _point(self, trial_id: int) -> tuple[int, dict[str, Any]] | None:
-        """Number and parameters: those it has, where another worker had it before, or the sampler's.
-
-        None if another worker took the trial over while this one was held up.
-        """
-        stored = partial(self.trials.point, trial_id, self.job.space)
-        point = self.retry.call(stored, "reading a trial")
-        if point is None:
-            with suppress(UpdateFinishedTrialError):
-                trial = self.retry.call(lambda: running_trial(self.job.study, trial_id), "suggesting")
-                # One by one: after an outage the rest of the same suggestion is written, and not half of another.
-                suggest_active(trial, self.job.space, lambda ask: self.retry.call(ask, "suggesting"))
-                point = self.retry.call(stored, "reading a trial")
-        mine = point is not None and self.retry.call(self.watch.renew, "renewing a lease")
-        number, params = point or (None, None)
-        self.log.write("took" if mine else "abandoned", trial=number, params=params)
-        return point if mine else None
-
     def _store(self, unsent: Unsent) -> None:
         """The value in the database; until it is, it is in the spool, and if it cannot be, on standard error too."""
         store = partial(self.trials.store, unsent.trial_id, unsent.value)
         try:
             with self.spool.keeping(unsent):
-                outcome = self.retry.call(store, "storing a result", last_try=True)
+                stored = self.retry.call(store, "storing a result", last_try=True)
         except BaseException:
             sys.stderr.write(
                 f"not stored: trial {unsent.number}, value {unsent.value!r}, parameters {unsent.params!r} "
@@ -229,14 +248,13 @@ class Shift:
             )
             sys.stderr.flush()
             raise
-        self.log.write(outcome, trial=unsent.number, value=unsent.value)
-        if outcome == "discarded":
+        self.log.write("stored" if stored else "discarded", trial=unsent.number, value=unsent.value)
+        self.stored += stored
+        if not stored:
             logger.warning(f"trial {unsent.number} has a result already; the late value {unsent.value!r} is discarded")
-        else:
-            self.stored += 1
 
-    def _report(self, event: str, stale: Held) -> None:
-        self.log.write(event, trial=stale.number, of=stale.lease.worker)
+    def _report(self, event: str, stale: FrozenTrial) -> None:
+        self.log.write(event, trial=stale.number)
 
     def _deliver_orphan(self, unsent: Unsent) -> bool:
         """A dead worker's result; it counts only if the study still has that trial with those parameters."""
@@ -248,22 +266,27 @@ class Shift:
         if found != (unsent.number, unsent.params) or not fits:
             logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")
             return False
-        outcome = self.trials.store(unsent.trial_id, unsent.value)
-        self.log.write("delivered" if outcome == "stored" else outcome, trial=unsent.number, value=unsent.value)
+        stored = self.trials.store(unsent.trial_id, unsent.value)
+        self.log.write("delivered" if stored else "discarded", trial=unsent.number, value=unsent.value)
         return True
 
-    def _fail(self, trial_id: int, number: int | None, reason: str) -> None:
-        logger.warning(f"trial {'' if number is None else number} failed: {reason}")
-        self.failed += 1
-        self.retry.call(lambda: self.trials.fail(trial_id, reason), "marking a trial as failed", last_try=True)
-        self.log.write("failed", trial=number, reason=reason)
+    def _fail(self, taken: Taken, number: int | None, reason: str) -> None:
+        failed = self.retry.call(lambda: self.trials.fail(taken, reason), "marking a trial as failed", last_try=True)
+        self.failed += failed
+        self.log.write("failed" if failed else "abandoned", trial=number, reason=reason)
+        logger.warning(
+            f"trial {'' if number is None else number} failed: {reason}"
+            + ("" if failed else "; another worker has it by now, and its result counts")
+        )
 
-    def _last_words(self) -> None:
-        """The process is about to be ended, deep inside the objective."""
-        mine = self.watch.mine
-        with suppress(Exception):
-            if mine is not None:
-                self.trials.fail(mine[0], INTERRUPTED)
+    def _hand_back(self) -> None:
+        """A signal came: the trial at hand goes back to the queue, and the next worker takes it."""
+        held = self.watch.held
+        if held is not None:
+            with suppress(Exception):
+                self.trials.storage.engine.dispose()  # the signal may have torn a call to the database
+                back = self.retry.call(lambda: self.trials.hand_back(held), "handing a trial back", last_try=True)
+                self.log.write("handed back" if back else "abandoned", trial=held.trial_id)
 
     def _count(self, *, failed: bool) -> None:
         self._recent.append(failed)

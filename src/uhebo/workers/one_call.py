@@ -14,6 +14,7 @@ from uhebo.checks import by_name, choice, integer
 from uhebo.directions import Direction, checked_directions, several_in, study_in
 from uhebo.methods import Method, MethodName, Strategy
 from uhebo.objective import TrialGetter, Value, call, check_objective, checked_value, checked_values
+from uhebo.optuna_.declared import check_space
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SamplerOptions
 from uhebo.space import SearchSpace, storable
@@ -42,9 +43,10 @@ def work(
 ) -> Worked:
     """Work on a shared study until it has `n_trials` trials, together with any number of other processes and machines.
 
-    The first worker makes the study; later ones go on with it. `fn` and `space` are those of `uhebo.minimize`; an `fn`
-    that takes the trial cannot be limited in time or memory. SIGTERM and SIGINT end the worker within 5 seconds;
-    `Worked.signal` says so.
+    The first worker makes the study; later ones go on with it, and one with another space is refused. `fn` and `space`
+    are those of `uhebo.minimize`. SIGTERM and SIGINT end the worker within 5 seconds, or as soon as `fn` lets Python
+    run (at once with `Options(own_process=True)`); the trial at hand goes back to the queue, and `Worked.signal` says
+    so.
 
     Args:
         n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
@@ -69,6 +71,7 @@ def work(
             study = study_in(store, study_name, direction, "give direction='{}'")
         else:
             study = several_in(store, study_name, named)
+        check_space(study, searched)
         study.sampler = sampler
         return Job(study, searched, budget)
 
@@ -76,4 +79,4 @@ def work(
         returned = call(fn, params, trial)
         return checked_value(returned, number) if named is None else tuple(checked_values(returned, [*named], number))
 
-    return run(storage, load, objective, options or Options(), create=True)
+    return run(storage, load, objective, options or Options(), create=True, anew=False)

@@ -16,11 +16,12 @@ class Options:
 
     Args:
         heartbeat: seconds between two renewals of a worker's lease.
-        grace: seconds without one after which a worker is taken for dead and its trial queued again.
+        grace: seconds without one after which this worker is to be taken for dead, and its trial queued again.
         retries: how many times a trial whose worker died is tried again before it counts as failed.
         patience: seconds for which calls to a database that does not answer are retried.
-        timeout, memory: seconds and megabytes that one evaluation may take; the objective then runs in a process
-            of its own.
+        timeout, memory: seconds and megabytes that one evaluation may take.
+        own_process: evaluate in a process of its own, as is done anyway where there is a limit: the worker then answers
+            a signal within 5 seconds whatever the objective does, and what the objective started ends with it.
         max_failure_rate: the worker ends with an error when more than this share of its last 20 trials (of 5 at
             least) failed.
         spool: folder for results on their way to the database.
@@ -33,6 +34,7 @@ class Options:
     patience: float = 3600.0
     timeout: float | None = None
     memory: float | None = None
+    own_process: bool = False
     max_failure_rate: float = 0.8
     spool: Path | None = None
     log: Path | None = None

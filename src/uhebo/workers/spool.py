@@ -1,6 +1,6 @@
 """What a worker keeps in local files: results on their way to the database, and a log of events.
 
-A result is on disk before the database is told, and removed when the database has it: it survives its worker. The
+A result is in a file before the database is told, and removed when the database has it: it survives its worker. The
 writer holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for
 the same study delivers it. JSON, one file per result; nothing else is read.
 """
@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -60,9 +61,11 @@ class Spool:
         self._prefix = hashlib.sha256(f"{where}\n{study_name}".encode()).hexdigest()[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.NamedTemporaryFile(dir=folder) as probe:
+                probe.write(b"room for a result")
         except OSError as error:
             raise InvalidInputError(
-                f"the folder for unsent results, {folder}, cannot be made ({error.strerror}); give another: --spool"
+                f"the folder for unsent results, {folder}, cannot be written ({error.strerror}); give another: --spool"
             ) from error
         self._said: set[str] = set()
 
@@ -81,9 +84,12 @@ class Spool:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 json.dump(asdict(unsent), file)
                 file.flush()
-                os.fsync(file.fileno())
                 part.rename(path)
-            except OSError:
+            except OSError as error:
+                self._say(
+                    f"a result on its way to the database cannot be kept in {self.folder} "
+                    f"({error.strerror}): it is lost if this process dies before the database has it"
+                )
                 with contextlib.suppress(OSError):
                     stack.close()
                 with contextlib.suppress(OSError):
@@ -114,14 +120,17 @@ class Spool:
                 raise ValueError("no value, or of no trial that a database holds")
             return Unsent(trial_id, number, dict(record["params"]), values if len(values) > 1 else values[0])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            if path.name not in self._said:
-                self._said.add(path.name)
-                logger.warning(f"{path} is not an unsent result ({error}); it is left where it is")
+            self._say(f"{path} is not an unsent result ({error}); it is left where it is")
             return None
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            logger.warning(text)
 
 
 class EventLog:
-    """One line of JSON per event, on disk when the call returns, or nothing without a path.
+    """One line of JSON per event, written when the call returns, or nothing without a path.
 
     `{"at": …, "worker": …, "event": "took" | "returned" | "stored" | "failed" | "discarded" | …}`
     """
@@ -137,7 +146,6 @@ class EventLog:
         line = {"at": round(time.time(), 3), "worker": self._worker, "event": event, **facts}
         try:
             self._file.write((json.dumps(line) + "\n").encode())
-            os.fsync(self._file)
         except OSError as error:  # a full disk must not stand between a result and its database
             logger.warning(f"the log of events cannot be written ({error.strerror}); it ends here")
             self.close()

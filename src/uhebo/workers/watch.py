@@ -2,16 +2,24 @@
 
 import logging
 import math
+import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+
+from optuna.trial import FrozenTrial
 
 from uhebo.optuna_.endings import DIED
-from uhebo.optuna_.lease import Lease
-from uhebo.optuna_.leased_trials import Held, LeasedTrials
+from uhebo.optuna_.gaps import id_of
+from uhebo.optuna_.lease import LEASE, Lease
 from uhebo.storage.retry import is_transient
 from uhebo.workers.options import Options
+from uhebo.workers.trials import SharedTrials, Taken
 
 logger = logging.getLogger("uhebo")
+
+WATCHERS = 16
+"""How many of the workers look at all trials at every heartbeat; the others at every 16th, lest a thousand do."""
 
 
 class Watch(threading.Thread):
@@ -23,42 +31,20 @@ class Watch(threading.Thread):
 
     def __init__(
         self,
-        trials: LeasedTrials,
+        trials: SharedTrials,
         options: Options,
-        parameters: int,
         each_look: Callable[[], None] = lambda: None,
-        report: Callable[[str, Held], None] = lambda _, __: None,
+        report: Callable[[str, FrozenTrial], None] = lambda _, __: None,
     ) -> None:
         super().__init__(name="uhebo-watch", daemon=True)
-        self._trials, self._options, self._parameters = trials, options, parameters
-        self._looks = max(1, math.ceil(options.grace / options.heartbeat))
-        self._each_look, self._report = each_look, report
-        self._unchanged: dict[int, tuple[str, int]] = {}
-        self._held: tuple[int, Lease] | None = None
-        self._lost: tuple[int, Lease] | None = None
+        self._trials, self._options, self._each_look, self._report = trials, options, each_look, report
+        self._unchanged: dict[int, tuple[object, int]] = {}
         self._end = threading.Event()
         self._said: set[str] = set()
-
-    def hold(self, trial_id: int, lease: Lease) -> None:
-        self._held = (trial_id, lease)
-
-    def release(self) -> None:
-        self._held = None
-
-    @property
-    def mine(self) -> tuple[int, Lease] | None:
+        self._looks_until_all = 0
+        self._lock, self._connection_is_free = threading.Lock(), False
+        self.held: Taken | None = None
         """The trial at hand, unless it was taken for stale."""
-        return None if self._held is self._lost else self._held
-
-    def renew(self) -> bool:
-        """One beat; False if the trial was taken for stale and is no longer this worker's."""
-        mine = self.mine
-        if mine is None:
-            return False
-        renewed = self._trials.renew(*mine)
-        if not renewed:
-            self._lost = mine
-        return renewed
 
     def end(self) -> None:
         self._end.set()
@@ -67,36 +53,65 @@ class Watch(threading.Thread):
     def run(self) -> None:
         while not self._end.wait(self._options.heartbeat):
             try:
-                if self.mine is not None and not self.renew():
-                    logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
-                self._look()
+                self.beat()
+                self.look()
                 self._each_look()
+                with self._lock:
+                    if self._connection_is_free:  # an evaluation takes longer: other workers may need a connection
+                        self._trials.storage.engine.dispose()
             except Exception as error:
                 if not is_transient(error) and repr(error) not in self._said:
                     self._said.add(repr(error))
                     logger.warning(f"looking after other workers' trials failed: {error!r}")
-        self._trials.close_session()
+        self._trials.storage.remove_session()
 
-    def _look(self) -> None:
-        mine = self.mine
-        seen: dict[int, tuple[str, int]] = {}
-        for trial in self._trials.held():
-            if mine is None or trial.trial_id != mine[0]:
-                text, times = self._unchanged.get(trial.trial_id, ("", 0))
-                times = times + 1 if text == trial.text else 0
-                seen[trial.trial_id] = (trial.text, times)
-                if times >= self._looks:
-                    self._reap(trial)
+    def free_connection(self, *, free: bool) -> None:
+        """Whether the worker's own thread does without the database, and so its connection may be closed."""
+        with self._lock:
+            self._connection_is_free = free
+
+    def beat(self) -> bool:
+        """One sign of life; False if this worker has been taken for dead."""
+        held = self.held
+        if held is None:
+            return False
+        lease = self._trials.beat(held.trial_id, held.lease)
+        if self.held is not held:
+            return False
+        if lease is None:
+            logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
+        self.held = None if lease is None else replace(held, lease=lease)
+        return lease is not None
+
+    def look(self) -> None:
+        """Count for how many looks each lease has stayed the same; act on those that are stale."""
+        self._looks_until_all -= 1
+        if self.held is not None and self._looks_until_all > 0:
+            return
+        seen: dict[int, tuple[object, int]] = {}
+        stale = []
+        mine = None if self.held is None else self.held.trial_id
+        for rank, trial in enumerate(self._trials.held()):
+            key, lease, written = id_of(trial), Lease.of(trial), trial.system_attrs[LEASE]
+            if key == mine:
+                self._looks_until_all = 0 if rank < WATCHERS else WATCHERS
+                continue
+            before, times = self._unchanged.get(key, (None, 0))
+            seen[key] = (written, times + 1 if before == written else 0)
+            if lease is not None and seen[key][1] >= max(1, math.ceil(lease.grace / self._options.heartbeat)):
+                stale.append((trial, lease))
         self._unchanged = seen
+        if stale:  # others see the same; who is first leaves the rest nothing to do
+            self._end.wait(random.uniform(0.0, self._options.heartbeat / 2))
+            for trial, lease in random.sample(stale, len(stale)):
+                self._reap(trial, lease)
 
-    def _reap(self, stale: Held) -> None:
-        lease = stale.lease
+    def _reap(self, stale: FrozenTrial, lease: Lease) -> None:
         if lease.attempt > self._options.retries:
             reason = f"{lease.attempt} {DIED}"
-            # Not if another worker was first, or its result has come after all.
-            if self._trials.fail(stale.trial_id, reason):
+            if self._trials.give_up(stale, reason):
                 self._report("given up", stale)
                 logger.warning(f"trial {stale.number} is failed: {reason}")
-        elif self._trials.requeue(stale, self._parameters):
+        elif self._trials.requeue(stale):
             self._report("requeued", stale)
             logger.warning(f"trial {stale.number} is queued again: its worker {lease.worker} is gone")
