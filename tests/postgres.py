@@ -33,6 +33,7 @@ class Server:
     user: str | None
     """Who it runs as; None: who we are."""
     fsync: bool = False
+    max_connections: int = 200
     _databases: int = field(default=0)
 
     @property
@@ -59,13 +60,23 @@ class Server:
             found = connection.execute(statement)
             return list(found.fetchall()) if found.description else []
 
+    def read_only(self, *, on: bool) -> None:
+        """Every transaction that begins from now on may only read, as on a replica during a failover."""
+        import psycopg
+
+        writes = "-c default_transaction_read_only=off"
+        url = f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
+        with psycopg.connect(url, autocommit=True, options=writes) as connection:
+            connection.execute(f"alter system set default_transaction_read_only = {'on' if on else 'off'}")
+            connection.execute("select pg_reload_conf()")
+
     def initialise(self) -> None:
         self._run("initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         settings = {
             "listen_addresses": "'127.0.0.1'",
             "port": str(self.port),
             "unix_socket_directories": "''",
-            "max_connections": "200",
+            "max_connections": str(self.max_connections),
             "fsync": "on" if self.fsync else "off",  # a killed server needs none: the kernel has what it wrote
             "log_min_messages": "fatal",
         }
@@ -111,7 +122,7 @@ def programs() -> Path:
 
 
 @contextlib.contextmanager
-def server(*, fsync: bool = False) -> Iterator[Server]:
+def server(*, fsync: bool = False, max_connections: int = 200) -> Iterator[Server]:
     """A running server, gone with everything it wrote when the block ends."""
     where = programs()
     user = _unprivileged() if os.getuid() == 0 else None  # PostgreSQL refuses to run as root
@@ -120,7 +131,7 @@ def server(*, fsync: bool = False) -> Iterator[Server]:
         if user is not None:
             entry = pwd.getpwnam(user)
             os.chown(folder, entry.pw_uid, entry.pw_gid)
-        made = Server(where, folder, _free_port(), user, fsync)
+        made = Server(where, folder, _free_port(), user, fsync, max_connections)
         made.initialise()
         made.start()
         try:

@@ -1,11 +1,17 @@
 """Many workers, killed at random, on a database that goes away: is anything lost?
 
-    python -m tests.long.soak [--on postgresql sqlite] [--small] [--seed 0] [--out results/soak]
+    python -m tests.long.soak [--on postgresql sqlite suspended restarted crowded] [--small] [--seed 0]
+        [--out results/soak]
 
-Workers are real processes running `uhebo.work`, forked from this one so that they start quickly, killed with SIGKILL
-at random and started again. Each keeps a log outside the database (JSON lines, on disk before the next step): what its
-objective returned, and what the database acknowledged. At the end the database is compared with the logs. `--seed`
-fixes who is killed and how long the outages are; which worker gets which trial is up to the machine.
+postgresql, sqlite   workers killed with SIGKILL at random and started again, and a server that crashes
+suspended            workers stopped for longer than the grace period: they wake, and return or fail too late
+restarted            phases in which the database only reads, and all workers restarted one by one with SIGTERM
+crowded              three times as many workers as the server has connections
+
+Workers are real processes running `uhebo.work`, forked from this one so that they start quickly. Every second one
+evaluates in a process of its own. Each keeps a log outside the database (JSON lines, written before the next step):
+what its objective returned, and what the database acknowledged. At the end the database is compared with the logs.
+`--seed` fixes who is killed and how long the outages are; which worker gets which trial is up to the machine.
 """
 
 from __future__ import annotations
@@ -34,6 +40,7 @@ import uhebo
 from tests.postgres import Server, server
 from uhebo.methods import Proposal, Step, named_method
 from uhebo.optuna_.endings import SKIPPED
+from uhebo.optuna_.lease import LEASE
 from uhebo.storage.database import open_database
 from uhebo.workers import Options
 from uhebo.workers.trials import OVER
@@ -50,12 +57,18 @@ LAST_KILL = 0.95
 class Plan:
     """One soak."""
 
-    database: str
+    name: str
     workers: int
     trials_each: int
-    kills: int
+    kills: int = 0
     outages: int = 0
+    suspensions: int = 0
+    read_only: int = 0
+    restarts: int = 0
+    """Rounds in which every worker is told to end, and started again."""
+    connections: int = 200
     outage_s: tuple[float, float] = (5.0, 30.0)
+    evaluation_s: tuple[float, float] = (0.02, 0.08)
     model_trials: int = 400
     heartbeat: float = 1.0
     grace: float = 10.0
@@ -69,16 +82,30 @@ class Plan:
 FULL = (
     Plan("postgresql", 32, 200, kills=200, outages=10),
     Plan("sqlite", 8, 100, kills=20, model_trials=100),
+    Plan("suspended", 16, 40, suspensions=50, evaluation_s=(0.5, 1.0), model_trials=50, grace=5.0),
+    Plan("restarted", 16, 40, read_only=3, restarts=2, outage_s=(5.0, 15.0), model_trials=50),
+    Plan("crowded", 32, 10, connections=10, model_trials=30),
 )
 SMALL = (
-    Plan("postgresql", 5, 12, 6, outages=1, outage_s=(1.0, 2.0), model_trials=15, heartbeat=0.5, grace=2.5),
+    Plan("postgresql", 5, 10, 5, outages=1, outage_s=(1.0, 2.0), model_trials=15, heartbeat=0.5, grace=2.5),
     Plan("sqlite", 3, 8, kills=2, model_trials=10, heartbeat=0.5, grace=2.5),
+    Plan("suspended", 3, 8, suspensions=2, evaluation_s=(0.5, 0.9), model_trials=0, heartbeat=0.4, grace=1.5),
+    Plan("restarted", 3, 10, read_only=1, restarts=1, outage_s=(1.0, 2.0), model_trials=0),
+    Plan("crowded", 14, 2, connections=8, model_trials=0),
 )
+LATE_S = 2.0
+"""Seconds beside the grace period for which a worker is suspended: its trial must have been taken over."""
 
 
-def objective(x: float, y: float, n: int) -> float:
-    """A few milliseconds of waiting, as for another machine, and a value that follows from the parameters."""
-    time.sleep(0.02 + 0.06 * x)
+def evaluate(seconds: tuple[float, float], x: float, y: float, n: int) -> float:
+    """A few milliseconds of waiting, as for another machine, and a value that follows from the parameters.
+
+    Where it was suspended meanwhile, it fails in half of the cases.
+    """
+    began = time.monotonic()
+    time.sleep(seconds[0] + x * (seconds[1] - seconds[0]))
+    if time.monotonic() - began > seconds[1] + LATE_S / 2 and y > 0.5:
+        raise RuntimeError("woken too late")
     return (x - 0.3) ** 2 + (y - 0.6) ** 2 + 0.01 * n
 
 
@@ -93,7 +120,7 @@ def sampler(plan: Plan, seed: int) -> uhebo.UHESampler:
         return method.propose(step) if step.slot.number < plan.model_trials else step.random()
 
     return uhebo.UHESampler(
-        method=replace(method, propose=first_model), n_trials=plan.model_trials, seed=seed, deterministic=True
+        method=replace(method, propose=first_model), n_trials=max(1, plan.model_trials), seed=seed, deterministic=True
     )
 
 
@@ -111,6 +138,10 @@ class Crew:
     """When a worker is to be started (again), and in which place."""
     killed: int = 0
     ended: int = 0
+    suspended: int = 0
+    restarted: int = 0
+    ending: set[int] = field(default_factory=set)
+    """Processes that were told to end."""
     wrong: list[str] = field(default_factory=list)
     """Workers that ended in a way nobody asked for."""
     _started: int = 0
@@ -133,9 +164,10 @@ class Crew:
                 grace=self.plan.grace,
                 spool=self.folder / "unsent",
                 log=self.folder / f"{name}.jsonl",
+                own_process=place % 2 == 1,
             )
-            uhebo.work(
-                objective,
+            done = uhebo.work(
+                lambda x, y, n: evaluate(self.plan.evaluation_s, x, y, n),
                 SPACE,
                 self.plan.trials,
                 storage=self.url,
@@ -143,7 +175,7 @@ class Crew:
                 sampler=sampler(self.plan, self.seed),
                 options=options,
             )
-            code = 0
+            code = 0 if done.signal is None else 128 + done.signal
         except BaseException:
             logging.getLogger("uhebo").exception("a worker failed")
         finally:
@@ -161,6 +193,15 @@ class Crew:
             place = self.running.pop(process)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
                 self.due.append((time.monotonic() + random.uniform(0.0, 2.0), place))
+            elif process in self.ending:
+                self.ending.remove(process)
+                how = os.waitstatus_to_exitcode(status)
+                # The signal may come before the worker listens, or with its last trial.
+                if how in (143, -signal.SIGTERM):
+                    self.due.append((time.monotonic(), place))
+                    self.restarted += 1
+                elif how:
+                    self.wrong.append(f"place {place}: exit code {how} after SIGTERM")
             elif status == 0:
                 self.ended += 1
             else:
@@ -177,6 +218,26 @@ class Crew:
             os.kill(rng.choice(sorted(self.running)), signal.SIGKILL)
             self.killed += 1
 
+    def suspend(self, rng: random.Random, awake: list[tuple[float, int]]) -> None:
+        """Stop a worker until longer than its grace period."""
+        stopped = {process for _, process in awake}
+        free = sorted(set(self.running) - stopped)
+        if len(free) > len(self.running) // 2:
+            process = rng.choice(free)
+            os.kill(process, signal.SIGSTOP)
+            awake.append((time.monotonic() + self.plan.grace + LATE_S, process))
+            self.suspended += 1
+
+    def restart(self) -> None:
+        """Tell every worker to end, one after the other, each when the one before is gone."""
+        for process in sorted(self.running):
+            if process in self.running:
+                self.ending.add(process)
+                os.kill(process, signal.SIGTERM)
+                while process in self.running:
+                    self.tick()
+                    time.sleep(TICK_S)
+
     def end(self) -> None:
         for process in self.running:
             os.kill(process, signal.SIGKILL)
@@ -189,8 +250,11 @@ def soak(plan: Plan, url: str, folder: Path, seed: int, database: Server | None)
     # Three kills fall into each outage, where unsent results are at stake; the rest come between.
     in_outage = min(3, plan.kills // max(plan.outages, 1)) if plan.outages else 0
     kills = sorted(rng.uniform(0, LAST_KILL) * plan.trials for _ in range(plan.kills - in_outage * plan.outages))
-    outages = sorted(rng.uniform(0.05, LAST_KILL) * plan.trials for _ in range(plan.outages))
+    outages = sorted(rng.uniform(0.05, LAST_KILL) * plan.trials for _ in range(plan.outages + plan.read_only))
     lengths = [rng.uniform(*plan.outage_s) for _ in outages]
+    suspensions = sorted(rng.uniform(0, LAST_KILL - 0.2) * plan.trials for _ in range(plan.suspensions))
+    restarts = [(round_ + 1) / (plan.restarts + 1) * plan.trials for round_ in range(plan.restarts)]
+    awake: list[tuple[float, int]] = []
     began = time.monotonic()
     crew.due = [(began + 0.1 * place, place) for place in range(plan.workers)]
     try:
@@ -202,6 +266,15 @@ def soak(plan: Plan, url: str, folder: Path, seed: int, database: Server | None)
             if outages and crew.stored >= outages[0] and database is not None:
                 outages.pop(0)
                 outage(crew, database, lengths[len(outages)], in_outage, rng)
+            while suspensions and crew.stored >= suspensions[0] and len(awake) < len(crew.running) // 2:
+                suspensions.pop(0)
+                crew.suspend(rng, awake)
+            for entry in [entry for entry in awake if entry[0] <= time.monotonic()]:
+                awake.remove(entry)
+                os.kill(entry[1], signal.SIGCONT)
+            if restarts and crew.stored >= restarts[0]:
+                restarts.pop(0)
+                crew.restart()
             if time.monotonic() - began > plan.limit_s:
                 raise SystemExit(f"not done after {plan.limit_s:.0f} s: {crew.stored} of {plan.trials} stored")
             time.sleep(TICK_S)
@@ -209,11 +282,14 @@ def soak(plan: Plan, url: str, folder: Path, seed: int, database: Server | None)
         crew.end()
     seconds = time.monotonic() - began
     return {
-        "database": plan.database,
+        "name": plan.name,
         "plan": asdict(plan),
         "seed": seed,
         "seconds": round(seconds, 1),
         "kills": crew.killed,
+        "suspensions": crew.suspended,
+        "restarted by SIGTERM": crew.restarted,
+        "processes left": left_over(),
         "outage seconds": [round(length, 1) for length in lengths],
         "workers that ended by themselves": crew.ended,
         "workers that crashed": crew.wrong,
@@ -222,8 +298,14 @@ def soak(plan: Plan, url: str, folder: Path, seed: int, database: Server | None)
 
 
 def outage(crew: Crew, database: Server, seconds: float, kills: int, rng: random.Random) -> None:
-    """The server is gone as after a crash, for that long; some workers do not live to see it come back."""
-    database.stop("immediate")
+    """The server is gone as after a crash, for that long; some workers do not live to see it come back.
+
+    Or it only reads.
+    """
+    if crew.plan.read_only:
+        database.read_only(on=True)
+    else:
+        database.stop("immediate")
     end = time.monotonic() + seconds
     at = sorted(rng.uniform(0.2, 0.9) * seconds for _ in range(kills))
     while at or time.monotonic() < end:
@@ -232,7 +314,24 @@ def outage(crew: Crew, database: Server, seconds: float, kills: int, rng: random
             at.pop(0)
             crew.kill(rng)
         time.sleep(TICK_S)
-    database.start()
+    if crew.plan.read_only:
+        database.read_only(on=False)
+    else:
+        database.start()
+
+
+def left_over() -> int:
+    """Processes forked from this one that are still there; they share its command line."""
+    deadline = time.monotonic() + 10.0
+    mine = Path("/proc/self/cmdline").read_bytes()
+    while True:
+        found = 0
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                found += path.read_bytes() == mine and int(path.parts[2]) != os.getpid()
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(TICK_S)
 
 
 def events(folder: Path) -> Iterator[dict[str, Any]]:
@@ -265,6 +364,10 @@ def reconcile(url: str, folder: Path) -> dict[str, Any]:
         "acknowledged results lost": sum(value.get(e["trial"]) != e["value"] for e in acknowledged),
         "returned results": len(returned),
         "returned results whose trial has no value": len({e["trial"] for e in returned} - set(value)),
+        "late results discarded": sum(e["event"] == "discarded" for e in happened),
+        "late failures refused": sum(e["event"] == "abandoned" and "reason" in e for e in happened),
+        "handed back": sum(e["event"] == "handed back" for e in happened),
+        "attempts used up": sum(trial.system_attrs[LEASE]["attempt"] - 1 for trial in trials),
         "values that nobody returned": sum(v not in returned_values.get(n, ()) for n, v in value.items()),
         "duplicate trial numbers": sum(count - 1 for count in numbers.values()),
         "duplicate points": sum(count - 1 for count in points.values()),
@@ -293,6 +396,7 @@ def verdict(report: dict[str, Any]) -> list[str]:
         "left running",
         "left waiting",
         "unsent results left",
+        "processes left",
     )
     wrong = [f"{name}: {report[name]}" for name in zero if report[name]]
     plan = report["plan"]
@@ -300,8 +404,9 @@ def verdict(report: dict[str, Any]) -> list[str]:
         wrong.append(f"{report['trials']} trials")
     if report["created beyond the budget, and skipped"] >= plan["workers"]:
         wrong.append("more trials beyond the budget than workers - 1")
-    if report["kills"] != plan["kills"]:
-        wrong.append(f"{report['kills']} kills")
+    wrong += [f"{report[name]} {name}" for name in ("kills", "suspensions") if report[name] != plan[name]]
+    if plan["restarts"] and (report["states"].get("FAIL") or report["attempts used up"]):
+        wrong.append("a restart has used up a trial or an attempt")
     if report.get("integrity check", "ok") != "ok":
         wrong.append(f"integrity check: {report['integrity check']}")
     return [*wrong, *report["workers that crashed"]]
@@ -310,9 +415,9 @@ def verdict(report: dict[str, Any]) -> list[str]:
 def one(plan: Plan, seed: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="uhebo-soak-"))
     try:
-        if plan.database == "sqlite":
+        if plan.name == "sqlite":
             return soak(plan, f"sqlite:///{folder / 'study.db'}", folder, seed, None)
-        with server(fsync=True) as database:
+        with server(fsync=True, max_connections=plan.connections) as database:
             return soak(plan, database.new_database(), folder, seed, database)
     finally:
         if os.environ.get("UHEBO_KEEP"):
@@ -322,7 +427,7 @@ def one(plan: Plan, seed: int) -> dict[str, Any]:
 
 
 def markdown(reports: list[dict[str, Any]]) -> str:
-    head = ["", *(f"{r['database']}, {r['date']}" for r in reports)]
+    head = ["", *(f"{r['name']}, {r['date']}" for r in reports)]
     plans = [r["plan"] for r in reports]
     rows = [
         ["workers × trials", *(f"{p['workers']} × {p['trials_each']}" for p in plans)],
@@ -331,14 +436,14 @@ def markdown(reports: list[dict[str, Any]]) -> str:
                       (r["outage seconds"] for r in reports))],
     ]  # fmt: skip
     names = list(dict.fromkeys(name for r in reports for name in r))
-    hidden = ("database", "plan", "date", "method", "outage seconds", "workers that crashed", "versions", "wrong")
+    hidden = ("name", "plan", "date", "method", "outage seconds", "workers that crashed", "versions", "wrong")
     for name in names:
         if name not in hidden:
             cells = [r.get(name, "–") for r in reports]
             shown = [", ".join(f"{v} {k.lower()}" for k, v in c.items()) if isinstance(c, dict) else c for c in cells]
             rows.append([name, *(str(cell) for cell in shown)])
     rows.append(["as promised", *("yes" if not r["wrong"] else "; ".join(r["wrong"]) for r in reports)])
-    lines = [f"- {r['database']}: {r['versions']}" for r in reports]
+    lines = [f"- {r['name']}: {r['versions']}" for r in reports]
     return (
         "# Soak\n\nWritten by `make soak` (`python -m tests.long.soak`).\n\n"
         + table(head, rows)
@@ -350,14 +455,14 @@ def markdown(reports: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--on", nargs="+", choices=("postgresql", "sqlite"), default=["postgresql", "sqlite"])
+    parser.add_argument("--on", nargs="+", choices=[p.name for p in FULL], default=[p.name for p in FULL])
     parser.add_argument("--small", action="store_true", help="the size of the tests")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=None, help="folder for the JSON files and the table")
     options = parser.parse_args()
     failed = False
     for plan in SMALL if options.small else FULL:
-        if plan.database not in options.on:
+        if plan.name not in options.on:
             continue
         report = one(plan, options.seed)
         report["method"] = default_method()
@@ -368,7 +473,7 @@ def main() -> None:
         print(json.dumps(report, indent=2))
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
-            (options.out / f"{plan.database}.json").write_text(json.dumps(report, indent=2) + "\n")
+            (options.out / f"{plan.name}.json").write_text(json.dumps(report, indent=2) + "\n")
     if options.out is not None:
         kept = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
         (options.out / "README.md").write_text(markdown(kept))

@@ -24,7 +24,7 @@ RECENT = 50
 @dataclass(frozen=True)
 class Lease:
     worker: str | None
-    """None where the worker has handed the trial back."""
+    """None where the trial goes back to the queue, or is in it."""
     beat: int = 0
     """Heartbeats so far."""
     attempt: int = 1

@@ -85,7 +85,7 @@ class SharedTrials:
     def adopt(self, waiting: FrozenTrial, lease: Lease) -> Taken | None:
         """Take a waiting trial; None if another was first."""
         before, trial_id = Lease.of(waiting), id_of(waiting)
-        mine = replace(lease, attempt=1 if before is None else before.attempt + 1)
+        mine = lease if before is None else replace(lease, attempt=before.attempt)
         with suppress(UpdateFinishedTrialError):
             if self.storage.get_trial(trial_id).state != TrialState.WAITING:
                 return None
@@ -122,7 +122,8 @@ class SharedTrials:
 
     def requeue(self, stale: FrozenTrial) -> bool:
         """Put a trial back in the queue, if its lease still is what was seen."""
-        return self._if_unchanged(stale, lambda trial_id: self._set(trial_id, TrialState.WAITING))
+        lease = Lease.of(stale) or Lease(None)
+        return self._if_unchanged(stale, lambda i: self._to_queue(i, replace(lease, attempt=lease.attempt + 1)))
 
     def give_up(self, stale: FrozenTrial, reason: str) -> bool:
         """Fail a trial whose worker is dead, if its lease still is what was seen."""
@@ -132,8 +133,7 @@ class SharedTrials:
         """Put this worker's own trial back in the queue; that counts as no attempt."""
         with suppress(UpdateFinishedTrialError):
             if self.is_mine(taken.trial_id, taken.lease):
-                self._write(taken.trial_id, replace(taken.lease, worker=None, attempt=taken.lease.attempt - 1))
-                self._set(taken.trial_id, TrialState.WAITING)
+                self._to_queue(taken.trial_id, taken.lease)
                 return True
         return False
 
@@ -183,6 +183,10 @@ class SharedTrials:
 
     def _write(self, trial_id: int, lease: Lease) -> None:
         self.storage.set_trial_system_attr(trial_id, LEASE, lease.record)
+
+    def _to_queue(self, trial_id: int, lease: Lease) -> None:
+        self._write(trial_id, replace(lease, worker=None))  # first: what else its worker does is refused from now on
+        self._set(trial_id, TrialState.WAITING)
 
     def _set(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
         with exclusive():
