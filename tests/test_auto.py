@@ -14,12 +14,12 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
-from uhebo.belief import Belief, fitting
+from uhebo.belief import fitting
 from uhebo.estimate import ESTIMATORS, Fit
 from uhebo.gp import Data
 from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import RECIPE, Recipe, auto
-from uhebo.methods.step import Settings
+from uhebo.methods.settings import Settings
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.trial_log import ATTRIBUTE, read_history
 from uhebo.space import SearchSpace
@@ -82,14 +82,14 @@ def test_the_prior_depends_on_the_number_of_parameters(
     dimension: int, prior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    original = Step.believe
+    original = Step.fit
 
-    def spy(step: Step, estimator: str | None = None) -> Belief:
-        belief = original(step, estimator)
-        seen.append(belief.prior.name)
-        return belief
+    def spy(step: Step, estimator: str) -> Fit:
+        fit = original(step, estimator)
+        seen.append(fit.prior)
+        return fit
 
-    monkeypatch.setattr(Step, "believe", spy)
+    monkeypatch.setattr(Step, "fit", spy)
     space = {f"x{i}": (0.0, 1.0) for i in range(dimension)}
     uhebo.minimize(lambda **x: sum(x.values()), space, 5, seed=0, n_startup_trials=4)
     assert seen == [prior]

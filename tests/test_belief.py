@@ -23,7 +23,7 @@ from scipy.stats import norm
 import uhebo
 from tests.conftest import require
 from uhebo import UHESampler
-from uhebo.belief import Belief, Units
+from uhebo.belief import Belief, Units, condense
 from uhebo.belief.mixture import mixture_quantile, mixture_scores
 from uhebo.cli import main
 from uhebo.diagnosis import diagnose
@@ -287,3 +287,87 @@ def test_the_shell_judges_the_model_of_the_method_that_was_chosen(tmp_path: Path
     study = optuna.load_study(study_name=None, storage=f"sqlite:///{place}")
     assert model_of(study).borrowed is None
     assert believe(study).prior.name == "paper"
+
+
+@pytest.fixture
+def long_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of more than 60 trials counts as long."""
+    for name, size in (("MOST", 60), ("BEST", 12), ("LATEST", 6), ("SAMPLED", 20)):
+        monkeypatch.setattr(condense, name, size)
+    monkeypatch.setattr(condense, "NEIGHBOURS", 8)
+
+
+def test_the_sample_of_a_long_log_has_the_best_and_latest_and_changes_little() -> None:
+    y = np.random.default_rng(0).standard_normal(3000)
+    assert condense.condensed_rows(y[: condense.MOST]) is None
+    rows, later = condense.condensed_rows(y[:2999]), condense.condensed_rows(y)
+    assert rows is not None
+    assert later is not None
+    assert len(rows) == len(set(rows)) == condense.BEST + condense.LATEST + condense.SAMPLED - overlap(y[:2999])
+    assert set(np.argsort(-y[:2999])[: condense.BEST]) <= set(rows)
+    assert set(range(2999 - condense.LATEST, 2999)) <= set(rows)
+    assert len(set(rows) ^ set(later)) <= 4
+    assert (np.diff(rows) > 0).all()
+
+
+def overlap(y: Array) -> int:
+    """How many of the best are among the latest."""
+    return len(set(np.argsort(-y)[: condense.BEST]) & set(range(len(y) - condense.LATEST, len(y))))
+
+
+def long_study(n: int, **options: Any) -> optuna.Study:
+    rng = np.random.default_rng(0)
+    study = optuna.create_study(direction="maximize", sampler=UHESampler(seed=0, n_startup_trials=10, **options))
+    space: dict[str, BaseDistribution] = {"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)}
+    for x, y in rng.random((n, 2)).tolist():
+        value = -((x - 0.3) ** 2) - (y - 0.6) ** 2
+        study.add_trial(optuna.create_trial(params={"x": x, "y": y}, distributions=space, value=value))
+    return study
+
+
+def step_of(study: optuna.Study) -> Step:
+    sampler = study.sampler
+    assert isinstance(sampler, UHESampler)
+    return sampler.step(study, len(study.trials), sampler.search_space(study))
+
+
+@pytest.mark.usefixtures("long_logs")
+def test_a_suggestion_in_a_long_log_has_some_of_it_and_everything_else_all() -> None:
+    study = long_study(100)
+    step = step_of(study)
+    assert len(step.fit("map").posterior.data) < 40
+    assert len(step.believe().posterior.data) == 100
+    assert len(believe(study).posterior.data) == 100
+    assert len(step_of(long_study(60)).fit("map").posterior.data) == 60
+    assert len(step_of(long_study(100, exact=True)).fit("map").posterior.data) == 100
+
+
+@pytest.mark.usefixtures("long_logs")
+def test_what_the_first_look_does_not_know_the_second_one_does() -> None:
+    step = step_of(long_study(100))
+    fit, kept = step.fit("map"), step.kept
+    assert kept is not None
+    unknown = np.setdiff1d(np.arange(100), kept)[:4]
+    points = step.data.X[unknown]
+    first, pending = fit.posterior, np.array([[0.9, 0.9]])
+    grown = first.grow(pending, np.zeros(1))
+    (second,) = condense.second_look((grown,), step.data, len(kept), points)
+    assert (second.predict(points)[1] < 0.2 * first.predict(points)[1]).all()
+    whole = Posterior.of(step.data.with_values(pending, np.zeros(1)), fit.theta, fit.kernel)
+    np.testing.assert_allclose(second.predict(points)[0], whole.predict(points)[0], atol=0.02)
+    assert second.data.X[-1].tolist() == [0.9, 0.9]
+    assert second.predict(pending)[1][0] < 0.2 * first.predict(pending)[1][0]
+
+
+@pytest.mark.usefixtures("long_logs")
+@pytest.mark.parametrize("method", ["auto", "map", "uhe", "hp-gp-ts", "pe-gp-ucb"])
+def test_searches_in_long_logs_go_on_and_find_what_short_ones_find(method: str) -> None:
+    constrained = {"constraints_func": lambda trial: trial.params["x"] - 0.25} if method == "auto" else {}
+    study = long_study(100, method=method, **constrained)
+    space: dict[str, BaseDistribution] = {"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)}
+    for _ in range(12):
+        waiting = [study.ask(space) for _ in range(2)]
+        for trial in waiting:
+            study.tell(trial, -((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
+    found = [trial for trial in study.trials[100:] if method != "auto" or trial.params["x"] <= 0.25]
+    assert max(trial.value or -1.0 for trial in found) > -0.004

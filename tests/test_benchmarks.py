@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import optuna
 import pytest
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
+import uhebo
 from tests.conftest import require
 from tests.pages import ROOT
+from uhebo.acquire.functions import log_ei
+from uhebo.gp import Data, Posterior, Theta
+from uhebo.methods.auto import RECIPE
+from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
 from uhebo.types import Array
-from uhebo_experiments.benchmarks import choose, compare, fit_readings
-from uhebo_experiments.benchmarks.designs import GROUPS, VARIANTS, case_of, cell_of, design_of
-from uhebo_experiments.benchmarks.many_parameters import PRIORS, PROBLEMS, Run, tables
+from uhebo_experiments.benchmarks import choose, compare, fit_readings, many_parameters, tuning
+from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, log_noisy_ei
 from uhebo_experiments.benchmarks.suggest import measured, repeats
+from uhebo_experiments.benchmarks.tuning import Difference, Run, main, scores
 from uhebo_experiments.benchmarks.verdicts import check, report, studies
+from uhebo_experiments.problems.generated import FAMILIES, STREAMS, generated
+from uhebo_experiments.problems.sets import REPORTING
+from uhebo_experiments.problems.trained import DATA, HELD_OUT, Purpose, data_set, tables
 from uhebo_experiments.table import RUNS, Table
 
-DESIGNS = ROOT / "results" / "designs"
+TUNING = ROOT / "results" / "tuning"
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 VERDICTS = ROOT / "results" / "verdicts.md"
 
 
@@ -65,38 +80,18 @@ def test_fits_of_readings_are_ratios_to_map_on_the_same_points() -> None:
     ]
 
 
-# Initial designs
-
-
-def test_every_run_of_the_page_is_there() -> None:
-    table = Table(DESIGNS / RUNS)
-    names = sum(GROUPS.values(), ())
-    cells = [cell_of(variant, name, seed) for seed in (0, 19) for name in names for variant in VARIANTS]
-    assert all(len(table.records(cell) or ()) == cell.trials for cell in cells)
-    page = (DESIGNS / "designs.md").read_text(encoding="utf-8")
-    assert all(f"| {design}: {rule} |" in page for design, rule in VARIANTS)
-
-
-@pytest.mark.parametrize("name", ["branin", "mixed-8d", "bowl-20d"])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_runs_begin_with_the_design(variant: tuple[str, str], name: str) -> None:
-    cell = cell_of(variant, name, 3)
-    case = case_of(name, 3)
-    space = SearchSpace.of(case.space)
-    values = [case(**space.decode(row)) for row in design_of(space, cell)]
-    records = Table(DESIGNS / RUNS).records(cell)
-    assert records is not None
-    assert [record["best"] for record in records[: cell.points]] == pytest.approx(np.maximum.accumulate(values))
+# Priors for many parameters
 
 
 def test_the_page_of_many_parameters_follows_from_its_records() -> None:
-    folder = DESIGNS.parent / "many_parameters"
+    folder = ROOT / "results" / "many_parameters"
     page, table = (folder / "many_parameters.md").read_text(encoding="utf-8"), Table(folder / RUNS)
     seeds = int(page.partition("seeds 0-")[2].split()[0]) + 1
-    cells = [Run(prior, name, seed) for seed in range(seeds) for name in PROBLEMS for prior in PRIORS]
+    names = [(prior, name) for name in many_parameters.PROBLEMS for prior in many_parameters.PRIORS]
+    cells = [many_parameters.Run(*name, seed) for seed in range(seeds) for name in names]
     results = {cell: records for cell in cells if (records := table.records(cell)) is not None}
     assert len(results) == len(cells)
-    assert tables(results, seeds) in page
+    assert many_parameters.tables(results, seeds) in page
 
 
 # Verdicts and importances against the truth
@@ -124,3 +119,151 @@ def test_the_committed_page_keeps_the_promise() -> None:
     ]
     assert int(right) == 30
     assert int(held) >= 80
+
+
+# Candidates for the default on problems drawn at random
+
+
+@pytest.mark.parametrize("index", range(2 * len(FAMILIES)))
+def test_no_uniform_point_is_above_the_optimum_and_values_are_those_of_the_seed(index: int) -> None:
+    case = generated("tuning", index)
+    assert case.family == FAMILIES[index % len(FAMILIES)]
+    assert 1 <= len(case.space) <= 30
+    assert 20 <= case.trials <= 200
+    space = SearchSpace.of(case.space)
+    points = [space.decode(row) for row in space.snap(space.domain.uniform(np.random.default_rng(1), 60))]
+    values = [case.value(point) for point in points]
+    assert max(values) <= case.optimum + 1e-9
+    generated.cache_clear()
+    again = generated("tuning", index)
+    assert [again.value(point) for point in points] == values
+    told = [case.observe(point, np.random.default_rng(0)) for point in points]
+    assert (told != values) == case.noisy
+
+
+def test_problems_to_choose_on_and_to_report_on_never_meet() -> None:
+    """No seed of a random number, no data set and no problem is both."""
+    assert len(set(STREAMS.values())) == len(PURPOSES)
+    assert all(value >= 0 for value in STREAMS.values())
+    assert not set(DATA["tuning"]) & set(DATA["reporting"])
+    compared = {part for name in REPORTING for part in name.split("-")}
+    assert not set(DATA["tuning"]) & compared
+    states = {
+        p: {str(np.random.SeedSequence([STREAMS[p], i]).generate_state(4)) for i in range(3000)} for p in PURPOSES
+    }
+    assert len(states["tuning"]) == len(states["reporting"]) == 3000
+    assert not states["tuning"] & states["reporting"]
+    for index in range(len(FAMILIES)):
+        ours, others = (generated(purpose, index) for purpose in PURPOSES)
+        assert (ours.reference, ours.space) != (others.reference, others.space)
+
+
+def test_a_table_has_the_scores_that_the_models_have() -> None:
+    known = {table.name: table for table in tables("tuning")}
+    table = known["neighbours-wine"]
+    X, y = data_set("wine")
+    parts = train_test_split(X, y, test_size=HELD_OUT, random_state=2)
+    model = make_pipeline(MinMaxScaler(), KNeighborsClassifier(8, weights="distance", p=1.5)).fit(parts[0], parts[2])
+    at = tuple(
+        table.axes[name].index(value) for name, value in zip(table.axes, (8, "distance", 1.5, "range"), strict=True)
+    )
+    assert table.scores[(*at, 2)] == pytest.approx(model.score(parts[1], parts[3]), abs=1e-6)
+
+
+def test_the_figures_of_a_comparison_are_those_of_a_hand() -> None:
+    default = np.array([0.0, -1.0, -2.0, -3.0, 0.5])
+    ours = np.array([-0.5, -1.0, -2.5, -3.5, 0.0])
+    found = Difference.of(ours, default)
+    assert found.rank[0] == pytest.approx(1.1)
+    assert found.log_regret == pytest.approx((-0.4, np.std([0.5, 0, 0.5, 0.5, 0.5], ddof=1) / np.sqrt(5)))
+    assert found.worst[0] == pytest.approx(0.1 - 0.5 / 5)
+    assert found.verdict == "better"
+    assert Difference.of(default, ours).verdict == "worse"
+    assert Difference.of(default, default).verdict == ""
+
+
+def test_regret_is_counted_from_the_best_that_anybody_found() -> None:
+    exact = {"optimum": 1.0, "reference": 0.5, "noisy": False}
+    results = {
+        Run("a", "tuning", 0): [{"best": 0.5, "used": 0.1, **exact}],
+        Run("b", "tuning", 0): [{"best": 1.5, "used": 0.2, **exact}],
+        Run("a", "tuning", 1): [{"best": 0.5, "used": 0.1, **exact, "noisy": True}],
+        Run("b", "tuning", 1): [{"best": 0.9, "used": 0.2, **exact, "noisy": True}],
+    }
+    found = scores(results, ["a", "b"], [0, 1], Run("a", "tuning", 0))
+    np.testing.assert_allclose(10**found, [[2.0, 1.8], [1e-3, 1.6]])
+
+
+def test_the_command_compares_goes_on_and_says_its_power(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = ["never explores", "--problems", "2", "--jobs", "1", "--out", str(tmp_path)]
+    main(wanted)
+    assert "| never explores | 1." in capsys.readouterr().out
+    monkeypatch.setattr(tuning, "generated", lambda *_: pytest.fail("it ran again what is there"))
+    main(wanted)
+    monkeypatch.undo()
+    main([*wanted, "--power"])
+    said = capsys.readouterr().out
+    assert "Seen four times out of five (5 %, two-sided): a rank that differs from 1.5 by" in said
+    main(["--page", "--problems", "2", "--out", str(tmp_path)])
+    assert (tmp_path / "tuning.md").read_text("utf-8").count("never explores") == 2
+    with pytest.raises(SystemExit):
+        main(["no such thing"])
+    main(["--list"])
+    assert capsys.readouterr().out.splitlines()[-len(CANDIDATES) :] == list(CANDIDATES)
+
+
+def test_with_workers_so_many_are_under_way() -> None:
+    case = generated("tuning", 3)
+    study = optuna.create_study(direction="maximize", sampler=uhebo.UHESampler(method="random", seed=0))
+    values = tuning.drive(study, case, np.random.default_rng(0), 4)
+    assert len(values) == case.trials == len(study.trials)
+    ended = [trial.datetime_complete for trial in sorted(study.trials, key=lambda trial: trial.number)]
+    assert ended != sorted(ended)  # type: ignore[type-var]
+
+
+def test_every_candidate_is_another_way_of_the_default_and_proposes() -> None:
+    assert next(iter(CANDIDATES)) == DEFAULT
+    assert CANDIDATES[DEFAULT].recipe is RECIPE
+    assert CANDIDATES[AGAIN].shift
+    space = {"x": uhebo.Float(0, 1), "k": uhebo.Int(0, 5)}
+    for name, candidate in CANDIDATES.items():
+        study = optuna.create_study(sampler=uhebo.UHESampler(method=candidate.propose, seed=0, n_startup_trials=4))
+        for _ in range(11):
+            trial = study.ask(space)
+            study.tell(trial, (trial.params["x"] - 0.3) ** 2 + trial.params["k"])
+        assert study.trials[-1].system_attrs[ATTRIBUTE]["role"] in ("model", "random"), name
+
+
+def test_noisy_improvement_is_the_mean_of_improvements() -> None:
+    mean, deviation = np.array([0.0, 0.4, -2.0]), np.array([1.0, 0.1, 0.5])
+    bests = np.array([-0.5, 0.2, 0.9])
+    value, by_mean, by_deviation = log_noisy_ei(bests)(mean, deviation)
+    plain = np.mean([np.exp(log_ei(float(best))(mean, deviation)[0]) for best in bests], axis=0)
+    np.testing.assert_allclose(np.exp(value), plain)
+    for slopes, moved in ((by_mean, (1e-6, 0.0)), (by_deviation, (0.0, 1e-6))):
+        up = log_noisy_ei(bests)(mean + moved[0], deviation + moved[1])[0]
+        down = log_noisy_ei(bests)(mean - moved[0], deviation - moved[1])[0]
+        np.testing.assert_allclose(slopes, (up - down) / 2e-6, rtol=1e-5)
+
+
+def test_whitened_values_are_one_step_ahead_errors() -> None:
+    """What the gate reads off a posterior: (L⁻¹ y)_i L_ii is the error of the i-th value as those before predict it."""
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 2))
+    data = Data.of(X, np.sin(5 * X[:, 0]) + X[:, 1])
+    theta = Theta.of([0.4, 0.7], 1.2, 0.03)
+    posterior = Posterior.of(data, theta)
+    for i in (3, 11):
+        mean, variance = Posterior.of(data.subset(np.arange(i)), theta).predict(X[[i]])
+        assert posterior.whitened[i] * posterior.factor[i, i] == pytest.approx(data.y[i] - mean[0])
+        assert posterior.factor[i, i] ** 2 == pytest.approx(variance[0] + theta.s2)
+
+
+@pytest.mark.skipif(not (TUNING / RUNS).exists(), reason="no records yet")
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -> None:
+    (tmp_path / RUNS).write_bytes((TUNING / RUNS).read_bytes())
+    main(["--page", "--out", str(tmp_path)])
+    assert (tmp_path / "tuning.md").read_text("utf-8") == (TUNING / "tuning.md").read_text("utf-8")
+    assert {run["purpose"] for run, _ in Table(TUNING / RUNS)} == {"tuning"}

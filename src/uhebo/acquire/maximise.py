@@ -6,6 +6,7 @@ evaluated already is passed over when the objective is deterministic and another
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,8 @@ SWEEPS = 3
 ENUMERATED = 2000
 """Points of a discrete space up to which it is scored in full."""
 THOMPSON_CANDIDATES = 512
+Closer = Callable[[Array], AnySurface]
+"""Points -> a surface that knows more of their surroundings."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,12 @@ class Explored:
         return replace(self, taken=np.concatenate([self.taken, point[None]])) if len(self.taken) else self
 
 
-def maximise(surface: AnySurface, explored: Explored, rng: Rng) -> Array:
-    """The point (d,) of the space with the largest acquisition value found."""
+def maximise(surface: AnySurface, explored: Explored, rng: Rng, closer: Closer | None = None) -> Array:
+    """The point (d,) of the space with the largest acquisition value found.
+
+    With `closer` the points that were climbed to are judged, and climbed from, on another surface, which knows more of
+    their surroundings; the others are a last resort, where all of these are taken.
+    """
     space = explored.space
     if space.size <= ENUMERATED:
         points = all_points(space)
@@ -63,6 +70,14 @@ def maximise(surface: AnySurface, explored: Explored, rng: Rng) -> Array:
     values = surface(candidates)
     climbers = candidates[_spread_best(candidates, values, ell)]
     climbed = _improve(surface, explored, climbers)
+    if closer is not None:
+        better = closer(climbed)
+        points = np.concatenate([climbed, _climb_on(better, explored, climbed)])
+        order = np.argsort(-values, kind="stable")
+        lowest = np.full(len(candidates), -np.inf)
+        return first_free(
+            np.concatenate([points, candidates[order]]), np.concatenate([better(points), lowest]), explored
+        )
     points = np.concatenate([climbed, candidates])
     return first_free(points, np.concatenate([surface(climbed), values]), explored)
 
@@ -116,6 +131,14 @@ def _improve(surface: AnySurface, explored: Explored, points: Array) -> Array:
     points = space.snap(points)
     points = np.array([_sweep(surface, explored, point) for point in points])
     continuous = (values == 0) & numeric
+    return space.snap(_climb(surface, space, points, continuous)) if continuous.any() else points
+
+
+def _climb_on(surface: AnySurface, explored: Explored, points: Array) -> Array:
+    """Climb in the continuous columns alone."""
+    space = explored.space
+    numeric = (np.asarray(space.domain.categories) == 0) & ~space.parents
+    continuous = (np.asarray(space.values) == 0) & numeric
     return space.snap(_climb(surface, space, points, continuous)) if continuous.any() else points
 
 

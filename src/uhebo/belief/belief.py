@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from uhebo import notebook
 from uhebo.acquire.limits import Limit, at_least, log_chance, log_success_chance, success
+from uhebo.belief.condense import condensed, condensed_rows
 from uhebo.belief.failures import classifier
 from uhebo.belief.fitting import fit_theta
 from uhebo.belief.history import FAILING, History, Outcome, Slot
@@ -97,6 +98,14 @@ class OutcomeBelief:
         if self.outcome.role == "failure":
             return success(self.posterior)
         return at_least(self.posteriors, float(self.units.modelled(0.0)))
+
+    @property
+    def condensed_limit(self) -> Limit:
+        """The same by some of the observations, where there are many: those nearest to the threshold come first."""
+        if self.outcome.role == "failure":
+            return self.limit
+        rows = condensed_rows(-np.abs(self.data.y - float(self.units.modelled(0.0))))
+        return self.limit if rows is None else replace(self, fit=condensed(self.fit, rows)).limit
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Means and deviations (noise included) with which each observation is predicted from the others, one row per

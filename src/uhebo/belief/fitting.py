@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from uhebo.belief.condense import condensed_rows
 from uhebo.belief.history import History, Slot
 from uhebo.estimate import Fit, Model, default_block_size, named_estimator
 from uhebo.gp.data import Data, Theta
@@ -38,6 +39,9 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
             sample = data.subset(rng.choice(len(data), LARGE, replace=False))
         elif slot.pair % (2 * len(data) // LARGE) != 0:
             return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
+        else:
+            rows = condensed_rows(data.y)
+            sample = data if rows is None else data.subset(rows)
     # A constraint's theta matters near its boundary alone, and there may be several: fresh starts are rarer.
     fresh = (len(data) <= SMALL and not outcome) or slot.pair % REFIT_PERIOD == 0
     starts = None if warm is None else WARM_FRESH_STARTS if fresh else 0
@@ -49,7 +53,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
         warm=warm,
         starts=starts,
         tolerance=TOLERANCE,
-        block_size=None if model.exact else default_block_size(len(data)),
+        block_size=None if model.exact else default_block_size(len(sample)),
         reading=model.reading,
     )
     return fit if sample is data else replace(fit, data=data)

@@ -14,13 +14,14 @@ because each one costs an evaluation.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from uhebo.acquire.limits import Limits, log_chance
 from uhebo.acquire.maximise import Explored, distance_to_nearest, first_free, is_free, line_points
-from uhebo.estimate import Model
+from uhebo.estimate import Fit, Model
 from uhebo.gp import Posterior
 from uhebo.methods.pareto import pareto
 from uhebo.methods.step import Proposal, Step
@@ -47,6 +48,8 @@ class Recipe:
     """So many evaluations without an improvement, and exploring begins."""
     endgame: float = 0.15
     """Share of a known budget at its end in which nothing is explored."""
+    gate: Callable[[Step, Fit, int], bool] | None = None
+    """Another rule than `is_stuck` that says when to explore: step, fit, patience -> whether."""
     first_random: int | None = 16
     """The first random point, then at every power of 2; None: there is none."""
 
@@ -65,8 +68,8 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     if step.history.objectives > 1:
         curious = bool(recipe.turns) and t % 2 == 0 and not is_endgame(step, recipe)
         return pareto(step, recipe.patience if curious else None)
-    fit = step.believe().objective.fit
-    stuck = is_stuck(step.history.in_order(step.data.y), recipe.patience)
+    fit = step.fit(step.model_used.estimator)
+    stuck = (recipe.gate or no_improvement)(step, fit, recipe.patience)
     if t % 2 or not recipe.turns or not stuck or is_endgame(step, recipe):
         return step.model_from(fit)
     turn = recipe.turns[sum("move" in trial.tags for trial in step.history.trials) % len(recipe.turns)]
@@ -76,6 +79,11 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
     explore = gap(step, centre) if turn == "gap" else line(step, centre)
     # The lines of a discrete space may hold nothing new.
     return explore if is_free(explore.x[None], step.explored())[0] else step.model_from(fit)
+
+
+def no_improvement(step: Step, _: Fit, patience: int) -> bool:
+    """Whether the last few evaluations brought nothing: a counter that knows nothing of the model."""
+    return is_stuck(step.history.in_order(step.data.y), patience)
 
 
 def is_stuck(y: Array, patience: int) -> bool:

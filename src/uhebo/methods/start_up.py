@@ -1,6 +1,6 @@
 """How many points come before the first model, where the user does not say."""
 
-from uhebo.methods.step import Design
+from uhebo.methods.settings import Design
 
 PER_PARAMETER = 3
 """Points of the paper's initial design, D0, per parameter."""

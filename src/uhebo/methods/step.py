@@ -21,13 +21,15 @@ from uhebo.acquire.limits import Limits, feasibility_surface, log_chance, weight
 from uhebo.acquire.maximise import Explored, maximise, maximise_sample, nothing_free, random_point
 from uhebo.acquire.pending import Pending
 from uhebo.belief.belief import Belief, OutcomeBelief, outcome_belief
+from uhebo.belief.condense import condensed, condensed_rows, second_look
 from uhebo.belief.history import History, Slot
-from uhebo.estimate import Failure, Fit, Model, Reading
-from uhebo.gp import Data, Kernel, Posterior, Prior
-from uhebo.gp.kernels import MATERN52
-from uhebo.methods.bandit import Clip
+from uhebo.estimate import Failure, Fit, Model
+from uhebo.gp import Data, Posterior
 from uhebo.methods.record import fit_record, log_theta
 from uhebo.methods.schedule import beta_schedule
+from uhebo.methods.settings import Beta as Beta
+from uhebo.methods.settings import Design as Design
+from uhebo.methods.settings import Settings as Settings
 from uhebo.space.moves import leading
 from uhebo.types import Array, Rng
 
@@ -35,41 +37,8 @@ PAPER_ACQUISITION = "ucb"
 PAPER_MODEL = Model()
 LEADERS = 4
 
-Beta = float | Literal["theory"]
-Design = Literal["uniform", "spread"]
-"""Points of the initial design: i.i.d. uniform, or each in the emptiest place."""
 Stream = Literal["point", "arm", "fit", "maximise"]
 STREAMS: dict[Stream, int] = {"point": 0, "arm": 1, "fit": 2, "maximise": 3}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything a method leaves open; None stands for the method's own choice."""
-
-    seed: int
-    horizon: int | None = None
-    """T, the number of iterations after the initial design, where it is known."""
-    kernel: Kernel = MATERN52
-    prior: str | Prior | None = None
-    acquisition: str | None = None
-    beta: Beta = 1.96
-    deterministic: bool = False
-    exact: bool = False
-    reward_clip: Clip = "below"
-    reading: Reading | None = None
-    reference_point: tuple[float, ...] | None = None
-    """Values of several objectives, as told, from which the hypervolume is measured; None: inferred from the front."""
-
-    def applied_to(self, model: Model) -> Model:
-        """A method's model with what the user chose put in."""
-        return replace(
-            model,
-            prior=model.prior if self.prior is None else self.prior,
-            kernel=self.kernel,
-            noise="none" if self.deterministic else model.noise,
-            exact=self.exact,
-            reading=model.reading if self.reading is None else self.reading,
-        )
 
 
 @dataclass(frozen=True)
@@ -151,8 +120,21 @@ class Step:
         return Belief(self.history, model, (*objectives, *self.constraints))
 
     def fit(self, estimator: str) -> Fit:
-        """Theta of the objective by this estimator, and the posterior under it."""
-        return outcome_belief(self.history, 0, self.model_used.by(estimator), self.slot, self.rng("fit")).fit
+        """Theta of the objective by this estimator, and the posterior under it; in a long log on some of the data."""
+        found = outcome_belief(self.history, 0, self.model_used.by(estimator), self.slot, self.rng("fit"))
+        return condensed(found.fit, self.kept)
+
+    @cached_property
+    def kept(self) -> NDArray[np.intp] | None:
+        """Rows of the data that a suggestion is based on where there are too many (`uhebo.belief.condense`)."""
+        feasible = self.history.feasible
+        worth = np.where(feasible | ~feasible.any(), self.data.y, -np.inf)
+        return None if self.model_used.exact else condensed_rows(worth)
+
+    def _rows(self, posterior: Posterior) -> NDArray[np.intp]:
+        """Rows of the data that a posterior knows, whatever it knows of pending points beside them."""
+        whole = self.kept is None or len(posterior.data) >= len(self.data)
+        return np.arange(len(self.data)) if whole or self.kept is None else self.kept
 
     @cached_property
     def constraints(self) -> tuple[OutcomeBelief, ...]:
@@ -164,7 +146,8 @@ class Step:
     @cached_property
     def limits(self) -> Limits:
         """What a proposal has to keep beside being good."""
-        return tuple(found.limit for found in self.constraints)
+        exact = self.model_used.exact
+        return tuple(found.limit if exact else found.condensed_limit for found in self.constraints)
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
@@ -174,7 +157,8 @@ class Step:
         """
         found = self.history.feasible
         if self.model_used.noise == "estimated" and found.any():
-            for limit in (found.limit for found in self.constraints if found.outcome.role == "constraint"):
+            constraints = [found.outcome.role == "constraint" for found in self.constraints]
+            for limit in (limit for limit, told in zip(self.limits, constraints, strict=True) if told):
                 means = np.mean([posterior.mean(self.data.X) for posterior in limit.posteriors], axis=0)
                 noise = math.sqrt(np.mean([posterior.theta.s2 for posterior in limit.posteriors]))
                 found = found & (means >= limit.threshold - noise)
@@ -220,7 +204,11 @@ class Step:
     ) -> Array:
         if acquisition == "thompson":
             return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], explored, rng, limits)
-        return maximise(self.surface(posteriors, limits, acquisition), explored, rng)
+        surface = self.surface(posteriors, limits, acquisition)
+        if self.kept is None or len(posteriors[0].data) >= len(self.data):
+            return maximise(surface, explored, rng)
+        closer = partial(second_look, posteriors, self.data, len(self.kept))
+        return maximise(surface, explored, rng, lambda points: replace(surface, posteriors=closer(points)))
 
     def surface(
         self,
@@ -256,7 +244,8 @@ class Step:
             return None
         if self.model_used.noise == "none":
             return float(y[feasible].max())
-        smoothed = [p.smoothed[: len(y)][feasible].max() for p in posteriors]
+        rows = [self._rows(posterior) for posterior in posteriors]
+        smoothed = [p.smoothed[: len(at)][feasible[at]].max() for p, at in zip(posteriors, rows, strict=True)]
         return float(np.mean(smoothed))
 
     def best_observed(self, posterior: Posterior) -> Array:
@@ -267,7 +256,8 @@ class Step:
         data = posterior.data
         if not self.feasible.any():
             return np.asarray(data.X[int(np.argmax(log_chance(self.limits, data.X)))])
-        smoothed = np.where(self.feasible, posterior.smoothed, -np.inf)
+        feasible = self.feasible[self._rows(posterior)]
+        smoothed = np.where(feasible, posterior.smoothed, -np.inf)
         return np.asarray(data.X[int(np.argmax(smoothed))])
 
     def ucb_maximiser(self) -> Callable[[Posterior], Array]:

@@ -33,9 +33,8 @@ from uhebo.gp.kernels import Kernel, KernelName, named_kernel
 from uhebo.gp.priors import PriorName
 from uhebo.methods import Method, MethodName, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
-from uhebo.methods.guarantee import theorem_settings
+from uhebo.methods.settings import Beta, theorem_settings
 from uhebo.methods.start_up import start_up_size
-from uhebo.methods.step import Beta
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc

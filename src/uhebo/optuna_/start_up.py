@@ -2,8 +2,8 @@
 
 from optuna.study import Study
 
+from uhebo.methods.settings import Design
 from uhebo.methods.start_up import PER_PARAMETER, start_up_size
-from uhebo.methods.step import Design
 from uhebo.optuna_.trial_log import warn_once
 
 

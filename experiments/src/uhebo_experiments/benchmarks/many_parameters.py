@@ -26,9 +26,9 @@ from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import hartmann6, heading, table, versions
-from uhebo_experiments.benchmarks.designs import mark
+from uhebo_experiments.paired import compare
 from uhebo_experiments.peers.libraries import OptunaPeer
-from uhebo_experiments.peers.ranking import FLOOR
+from uhebo_experiments.peers.ranking import FLOOR, LEVEL
 from uhebo_experiments.problems import Problem, problem
 from uhebo_experiments.problems.synthetic import box
 from uhebo_experiments.runner import compute
@@ -89,6 +89,13 @@ def case_of(name: str, seed: int) -> Problem:
     if kind == "sparse-hartmann6":
         return sparse_hartmann6(int(size[:-1]), seed)
     return problem(name, seed=seed)
+
+
+def mark(variant: Array, first: Array) -> str:
+    """Whether a variant differs from the first."""
+    if np.array_equal(variant, first) or compare(variant, first).p >= LEVEL:
+        return ""
+    return " +" if variant.mean() < first.mean() else " -"
 
 
 @dataclass(frozen=True)

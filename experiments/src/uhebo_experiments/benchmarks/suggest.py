@@ -31,6 +31,7 @@ DIMENSION = 6
 DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
     f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(DIMENSION)
 }
+LONG, IN_A_ROW = (500, 1000, 2000, 5000), 40
 OURS = ("uhebo auto (default)", "uhebo map + LogEI", "uhebo uhe (model steps)")
 PEERS = ("Optuna GPSampler", "BoTorch LogEI")
 Ask = Callable[[Array, Array, int], list[float]]
@@ -109,6 +110,19 @@ def measured(libraries: Mapping[str, Ask], sizes: Sequence[int]) -> dict[tuple[s
     return mean
 
 
+def long_logs(ask: Ask) -> str:
+    """Where the log is long: mean, median and worst of so many suggestions in a row, the first one, which is cold,
+    included."""
+    rows = []
+    with threadpool_limits(1):
+        for n in LONG:
+            X = np.random.default_rng(n).random((n, DIMENSION))
+            took = ask(X, hartmann6(X), IN_A_ROW)
+            middle, worst = statistics.median(took), max(took)
+            rows.append([f"{n:,}", *(f"{s:.3g}" for s in (statistics.mean(took), middle, worst, worst / middle))])
+    return table([f"{OURS[0]}: n", f"mean of {IN_A_ROW}", "median", "worst", "worst / median"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="n up to 100 and fewer repeats")
@@ -138,6 +152,8 @@ def main() -> None:
     with_and_without = [mean["uhebo map + LogEI, 20 pending", n] / mean["uhebo map + LogEI", n] for n in sizes]
     rows.append(["20 pending / none", *(f"{ratio:.2f}" for ratio in with_and_without)])
     print(table(["ratio", *(f"n = {n}" for n in sizes)], rows))
+    if not quick:
+        print(long_logs(libraries[OURS[0]]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The settings that the paper's theorem is about, as far as a sampler can set them.
+"""What a user may set of any method, and the settings that the paper's theorem is about, as far as a sampler can set
+them:
 
     β_t of its schedule          the multiplier of UCB is √β_t, 7.3 to 7.8 at t = 50 to 100 in two dimensions, not 1.96
     the loss in full             no blocks, theta fitted for every suggestion
@@ -10,9 +11,49 @@ is normal, evaluations one after the other; and of the loss that it adds up over
 GP does not (Assumption 1). So this is the paper's algorithm as its theorem has it, not a promise about a study.
 """
 
+from dataclasses import dataclass, replace
+from typing import Literal
+
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import Reading
-from uhebo.methods.step import Beta
+from uhebo.estimate import Model, Reading
+from uhebo.gp import Kernel, Prior
+from uhebo.gp.kernels import MATERN52
+from uhebo.methods.bandit import Clip
+
+Beta = float | Literal["theory"]
+Design = Literal["uniform", "spread"]
+"""Points of the initial design: i.i.d. uniform, or each in the emptiest place."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a method leaves open; None stands for the method's own choice."""
+
+    seed: int
+    horizon: int | None = None
+    """T, the number of iterations after the initial design, where it is known."""
+    kernel: Kernel = MATERN52
+    prior: str | Prior | None = None
+    acquisition: str | None = None
+    beta: Beta = 1.96
+    deterministic: bool = False
+    exact: bool = False
+    reward_clip: Clip = "below"
+    reading: Reading | None = None
+    reference_point: tuple[float, ...] | None = None
+    """Values of several objectives, as told, from which the hypervolume is measured; None: inferred from the front."""
+
+    def applied_to(self, model: Model) -> Model:
+        """A method's model with what the user chose put in."""
+        return replace(
+            model,
+            prior=model.prior if self.prior is None else self.prior,
+            kernel=self.kernel,
+            noise="none" if self.deterministic else model.noise,
+            exact=self.exact,
+            reading=model.reading if self.reading is None else self.reading,
+        )
+
 
 COVERED = ("uhe", "ra")
 """Methods with a theorem."""
