@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo test reproduce lint bench clean docs dist test-busy test-lowest test-newest fuzz soak lock audit
+.PHONY: help demo notebooks test reproduce lint bench clean docs dist test-busy test-lowest test-newest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak   workers killed at random on databases that go away (half an hour; SOAK=--small is shorter)"
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
 	@echo "make audit  known vulnerabilities of the locked versions"
+	@echo "make notebooks  run the notebooks of the documentation anew and keep what they show"
 	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
 	@echo "make dist   wheels and sdists of uhebo and uhebo-experiments in dist/, installed in an empty environment and tried"
 	@echo "make bench  speed against BoTorch, scikit-learn and Optuna, and a small comparison of searches (installs PyTorch;"
@@ -118,6 +119,10 @@ bench: $(VENV)/torch
 	$(BIN)/python -m uhebo_experiments.benchmarks.suggest $(BENCH)
 	$(BIN)/uhebo bench peers --set tuning --libraries uhebo,optuna-gp,optuna-tpe,random --seeds 2 --budget 10 \
 		--sizes 20,100 --out out/peers
+
+# What the cells of the notebooks in the documentation give now is kept in them.
+notebooks: $(VENV)/installed
+	$(BIN)/python docs/hooks/notebooks.py
 
 docs: $(VENV)/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

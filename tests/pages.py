@@ -10,6 +10,7 @@ The title is in the fence and not in the block: the site shows it above the bloc
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -51,7 +52,7 @@ class Block:
 
     page: Path
     line: int
-    """Of its first line of code."""
+    """Of its first line of code; in a notebook, which of the cells with code."""
     language: str
     code: str
     file: str | None
@@ -68,6 +69,9 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        return [Block(page, number, "python", "".join(cell["source"]), None) for number, cell in enumerate(cells, 1)]
     found = []
     for match in FENCE.finditer(text):
         code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.M)
@@ -78,7 +82,8 @@ def blocks(page: Path) -> list[Block]:
 
 def pages() -> list[Path]:
     """All pages that people read."""
-    return [README, *sorted(page for page in (ROOT / "docs").rglob("*.md") if "tables" not in page.parts)]
+    docs = ROOT / "docs"
+    return [README, *sorted(p for p in docs.rglob("*.md") if "tables" not in p.parts), *sorted(docs.rglob("*.ipynb"))]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import http.server
+import json
 import os
 import re
 import subprocess
@@ -42,6 +43,7 @@ OPTIONAL = {
     "torch": "pip install torch==2.13.0",
     "xgboost": "pip install uhebo-experiments",
 }
+NOTEBOOKS = tuple(f"notebooks/{path.stem}" for path in sorted((DOCS / "notebooks").glob("*.ipynb")))
 MADE_UP_URL = "postgresql+psycopg://tuner:secret@db.example.org/tuning"
 
 # ---------------------------------------------------------------------------------------------------- code
@@ -62,6 +64,9 @@ def is_code(block: Block) -> bool:
 def test_the_code_of_a_page_runs(page: Path, shell: Shell, request: pytest.FixtureRequest) -> None:
     found = blocks(page)
     text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":  # mostly diagnoses, whose figures are not the point here
+        request.getfixturevalue("short_chains")
+        request.getfixturevalue("rough_importances")
     # An install of everything would fetch gigabytes where they are not there yet.
     needed = {*OPTIONAL} if "pip install '.[all]'" in text else set().union(*(block.imports for block in found))
     for module in sorted(needed & set(OPTIONAL)):
@@ -101,6 +106,19 @@ def test_what_a_reader_copies_is_the_file() -> None:
     assert len(files) >= 10
     assert [str(block) for page in pages() for block in blocks(page) if "# file:" in block.code] == []
     assert all(block.code.startswith("#!") for block in files if block.language == "sh")
+
+
+def test_notebooks_keep_what_every_cell_gave(site: Path) -> None:
+    """Every cell shows something, on the page too, and the notebook can be downloaded."""
+    assert len(NOTEBOOKS) == 3
+    for name in NOTEBOOKS:
+        cells = json.loads((DOCS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        coded = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in coded] == list(range(1, len(coded) + 1))
+        assert all(cell["outputs"] for cell in coded)
+        page = (site / f"{name}.html").read_text(encoding="utf-8")
+        assert page.count('class="nb-output"') + page.count('class="nb-figure"') >= len(coded)
+        assert (site / f"{name}.ipynb").is_file()
 
 
 def test_the_site_names_the_files(site: Path) -> None:
@@ -223,18 +241,29 @@ SEEN = """[...document.querySelectorAll("math")].filter(m => {
     const box = m.getBoundingClientRect(); return box.width > 4 && box.height > 4 }).length"""
 
 
+DRAWN = """[...document.querySelectorAll(".nb-figure")].filter(f => f.querySelectorAll(".trace").length).length"""
+INK = """getComputedStyle(document.querySelector(".nb-figure .xtick text")).fill"""
+"""Colour of the text in a figure."""
+
+
 @pytest.mark.browser
 def test_pages_in_a_browser(address: str, tmp_path: Path) -> None:
     """No complaint in the console, no request to anybody else, formulas drawn, nothing wider than a phone."""
     with chromium(tmp_path, width=400) as driver:
         for scheme in ("light", "dark"):
             prefer(driver, scheme)
-            for page in ("index", "tour", "choose", "concepts", "comparison", "reference/index"):
+            driver.get(f"{address}/index.html")
+            driver.execute_script("localStorage.clear()")  # the site keeps the scheme that it was first seen in
+            for page in ("index", "tour", "choose", "concepts", "comparison", "reference/index", *NOTEBOOKS):
                 driver.get(f"{address}/{page}.html")
                 assert driver.execute_script("return document.querySelector('h1').offsetHeight") > 0
                 assert driver.execute_script(f"return {OVERFLOW}") <= 0, page
                 if page == "concepts":
                     assert driver.execute_script(f"return {SEEN}") > 40
+                if page in NOTEBOOKS:
+                    assert driver.execute_script(f"return {DRAWN}") > 0
+                    ink = sum(map(int, re.findall(r"\d+", driver.execute_script(f"return {INK}"))[:3]))
+                    assert (ink > 3 * 128) == (scheme == "dark"), page
         assert console_errors(driver) == []
         assert hosts_asked(driver) == {"127.0.0.1"}
 

@@ -84,7 +84,7 @@ def _existing(entries: list[Any], folder: Path) -> list[Any]:
         title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
         if isinstance(target, list):
             target = _existing(target, folder)
-        elif not (folder / target).exists():
+        elif not any((folder / target).with_suffix(ending).exists() for ending in (".md", ".ipynb")):
             continue
         if target:
             kept.append(target if title is None else {title: target})

@@ -45,7 +45,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     )
     style = "border-collapse:collapse;background:none;color:inherit;font-variant-numeric:tabular-nums;display:table"
     heading = f"<thead><tr>{head}</tr></thead>" if any(columns) else ""
-    return f'<div style="overflow-x:auto"><table style="{style}">{heading}<tbody>{body}</tbody></table></div>'
+    whole = f'<table class="uhebo" style="{style}">{heading}<tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{whole}</div>'
 
 
 def folded(title: str, *parts: str) -> str:
