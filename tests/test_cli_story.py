@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import io
 import json
 import os
 import re
@@ -111,6 +112,112 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+# ---------------------------------------------------------------------------------------------------- accidents
+
+FURNACE = """direction = "maximize"
+seed = 7
+[parameters]
+temperature = [700, 1000]
+minutes = {type = "float", low = 5, high = 240, log = true}
+gas = ["argon", "nitrogen"]
+"""
+
+
+def furnace(row: dict[str, str]) -> float:
+    """A yield in per cent, between 10 and 70."""
+    heat, time = (float(row["temperature"]) - 860) / 150, (float(row["minutes"]) - 80) / 120
+    gas = {"argon": -4, "nitrogen": 0, "helium": 3}[row["gas"]]
+    return round(10 + 60 / (1 + heat**2 + time**2) + gas + (5 if row.get("catalyst") == "Pd" else 0), 1)
+
+
+def furnace_batch(shell: Shell, file: str, count: int) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(io.StringIO(shell("suggest", file, "-n", str(count), "--csv"))))
+    return [{**row, "value": str(furnace(row))} for row in rows]
+
+
+def furnace_sheet(shell: Shell, rows: list[dict[str, str]], **changed: Any) -> str:
+    """The rows as a CSV with a column of notes; values by number replaced by `changed`."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [*rows[0], "operator"])
+    writer.writeheader()
+    for row in rows:
+        value = changed.get(f"t{row['number']}", row["value"])
+        writer.writerow({**row, "value": value, "operator": "Ann"})
+    return shell.write("sheet.csv", out.getvalue())
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_the_furnace_with_its_accidents(shell: Shell) -> None:
+    shell.write("space.toml", FURNACE)
+    calm, lab = "calm.db", "lab.db"
+    for file in (calm, lab):
+        shell("create", file, "--space", "space.toml")
+
+    # Ten experiments on the first day; in the lab the sheet is half filled, told, filled and told again.
+    first = furnace_batch(shell, calm, 10)
+    assert furnace_batch(shell, lab, 10) == first
+    shell("tell", calm, "--csv", furnace_sheet(shell, first))
+    shell("tell", lab, "--csv", furnace_sheet(shell, first, **{f"t{n}": "" for n in range(6, 10)}))
+    assert "still waiting for a value: trial 6, 7, 8, 9" in shell.err
+    shell("tell", lab, "--csv", furnace_sheet(shell, first))
+    assert "told before, with the same outcome: trial 0" in shell.err
+    assert "everything in it was told before" in shell.refuses("tell", lab, "--csv", "sheet.csv")
+
+    # The second day: one bottle was empty, and somebody told it as failed; another was the wrong one; and a decimal
+    # point was lost, by a second person at the same file.
+    second = furnace_batch(shell, calm, 7)
+    assert furnace_batch(shell, lab, 7) == second
+    for number in ("10", "11"):
+        shell("skip", calm, number)
+    shell("tell", calm, "--csv", furnace_sheet(shell, second[2:]))
+    shell("tell", lab, "10", "--failed")
+    shell("tell", lab, "11", "33,3", "--note", "bottle B")
+    typo = str(round(10 * float(second[4]["value"]), 1))
+    shell("tell", lab, "--csv", furnace_sheet(shell, second[2:], **{f"t{second[4]['number']}": typo}))
+    shell("skip", lab, "10", "--reason", "empty bottle")
+    shell("drop", lab, "11", "--reason", "wrong bottle")
+    found = shell.json("diagnose", lab)
+    assert found["kind"] == "typo"
+    assert found["commands"] == [f"uhebo amend lab.db {second[4]['number']} {float(second[4]['value']):.12g}"]
+    assert f"$ {found['commands'][0]}" in shell("diagnose", lab)
+    shell(*shlex.split(found["commands"][0])[1:])
+    assert shell.json("diagnose", lab)["kind"] != "typo"
+
+    # The best is measured once more, and it lies near a bound: the range is widened. In the lab it is first narrowed by
+    # mistake. A gas is delivered, and a catalyst tried; none of the runs so far had one.
+    best = shell.json("best", lab)
+    assert {key: best[key] for key in ("number", "value")} == {
+        key: shell.json("best", calm)[key] for key in ("number", "value")
+    }
+    shell("extend", lab, "temperature=800:900")
+    assert "outside the space now" in shell.err
+    for file in (calm, lab):
+        shell("tell", file, str(best["number"]), "60.2", "--again")
+        shell("extend", file, "temperature=700:1100", "gas=+helium", "catalyst=cat:none,Pd", "--had", "catalyst=none")
+
+    # Two people ask, and tell at the same moment.
+    asked = {file: [shell.json("suggest", file)[0] for _ in range(2)] for file in (calm, lab)}
+    assert [each["params"] for each in asked[lab]] == [each["params"] for each in asked[calm]]
+    assert {each["number"] for each in asked[lab]} == {18, 19}
+    told = [(str(each["number"]), str(furnace(each["params"]))) for each in asked[lab]]
+    for number, value in told:
+        shell("tell", calm, number, value)
+    command = [sys.executable, "-m", "uhebo.cli", "tell", lab]
+    both = [subprocess.Popen([*command, *each], cwd=shell.folder, env=_environment(), stderr=-1) for each in told]
+    for process in both:
+        assert process.communicate(timeout=LIMIT_S)[1].endswith(b"\n")
+        assert process.returncode == 0
+
+    last = {file: shell.json("suggest", file, "-n", "3") for file in (calm, lab)}
+    assert [each["params"] for each in last[lab]] == [each["params"] for each in last[calm]]
+    assert {*last[lab][0]["params"]} == {"temperature", "minutes", "gas", "catalyst"}
+    log = shell.json("log", lab)
+    assert [row["what"] for row in log] == ["skip", "drop", "amend", *["extend"] * 4]
+    rows, quiet = shell.json("history", lab), shell.json("history", calm)
+    assert [row["number"] for row in rows] == list(range(23))
+    assert [(row["value"], row["params"]) for row in rows] == [(row["value"], row["params"]) for row in quiet]
 
 
 # ---------------------------------------------------------------------------------------------------- examples
