@@ -260,15 +260,25 @@ def test_an_error_of_fn_ends_the_run_and_fails_its_trial() -> None:
 
 
 @pytest.mark.parametrize("catch", [ArithmeticError, (ArithmeticError, KeyError)])
-def test_errors_that_are_caught_fail_their_trial_only(catch: Any) -> None:
+def test_errors_that_are_caught_fail_their_trial_only(
+    catch: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     def fn(x: float, y: float) -> float:
         if x < 0.5:
-            raise ZeroDivisionError
+            raise ZeroDivisionError("no oven")
         return bowl(x, y)
 
     result = uhebo.minimize(fn, SPACE, 10, seed=0, catch=catch)
+    assert "failed: ZeroDivisionError: no oven" in caplog.text  # in one line, not as a traceback
+    assert "Traceback" not in caplog.text + capfd.readouterr().err
     assert len(result.study.trials) == 10
     assert all((t.state == TrialState.FAIL) == (t.params["x"] < 0.5) for t in result.study.trials)
+
+
+def test_constraints_as_the_shell_has_them_are_refused_with_the_way_out() -> None:
+    given: Any = ["purity >= 95"]
+    with pytest.raises(InvalidInputError, match=r"expected a function of the parameters .* subject_to"):
+        uhebo.minimize(bowl, SPACE, 5, constraints=given)
 
 
 def test_fn_may_prune() -> None:

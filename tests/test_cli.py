@@ -675,7 +675,7 @@ def test_the_end_of_a_finite_space(script: Shell) -> None:
     assert "all 2 points of the space have been tried" in script.refuses("suggest", "e.db")
     script.write("few.toml", "deterministic = true\n[parameters]\nx = [1, 2]\nn = [1, 2]\ngas = ['a']\n")
     done = script.json("optimize", "objective:good", "--space", "few.toml", "--trials", "9", "--storage", "f.db")
-    assert done["trials"]["finished"] == 4
+    assert done["trials"] == {"finished": 4}  # and none without a point
     assert "all 4 points of the space have been tried" in script.err
 
 

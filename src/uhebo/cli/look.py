@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -18,12 +19,14 @@ from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import recommended, standing, standing_rows, write_front
 from uhebo.cli.output import say, write, write_json, write_table, write_text
-from uhebo.cli.records import counted, expected, record
+from uhebo.cli.records import counted, expected, origin_of, record
 from uhebo.cli.settings import kept_in, named_objectives
+from uhebo.cli.spreadsheets import with_unit
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
+from uhebo.optuna_.extensions import units_of
 from uhebo.optuna_.lease import progress
 from uhebo.storage.places import Place, opened, place_of, study_at
 
@@ -55,7 +58,9 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         direction = loaded.direction.name.lower()
         found = recommended(loaded)
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
-        rows = [*best_rows(trial, *objectives), *standing_rows(loaded, trial, found)]
+        units = units_of(loaded)
+        rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
+        rows += standing_rows(loaded, trial, found)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
 
 
@@ -73,6 +78,8 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             return
         rows = {key: str(value) for key, value in shown["settings"].items()}
         rows["trials"] = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
+        if shown["origins"]:
+            rows["finished, by origin"] = ", ".join(f"{count} {origin}" for origin, count in shown["origins"].items())
         if shown["constraints"]:
             rows["constraints"] = ", ".join(shown["constraints"])
         if shown["feasible"] is not None:
@@ -84,7 +91,7 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             names = {worker["worker"] for worker in shown["workers"]}
             rows["workers"] = f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"
         if shown["rate_per_minute"] is not None:
-            rows["rate"] = f"{shown['rate_per_minute']:.3g} trials per minute"
+            rows["rate"] = _rate(shown["rate_per_minute"])
         if shown["left_s"]:
             rows["time left"] = _duration(shown["left_s"])
         goal = "objectives" if named_objectives(loaded) else "direction"
@@ -92,9 +99,17 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         says = wanted if goal == "objectives" else shown["direction"]
         write_table(("", ""), [("study", shown["study"]), (goal, says), *rows.items()])
         kept = kept_in(loaded)
-        notes = {name: ", by its logarithm" for name, d in kept.space.items() if getattr(d, "log", False)}
+        notes = {name: f" {unit}" for name, unit in kept.units.items()}
+        notes |= {n: f"{notes.get(n, '')}, by its logarithm" for n, d in kept.space.items() if getattr(d, "log", False)}
         notes |= {name: f"{notes.get(name, '')}, where {condition}" for name, condition in kept.when.items()}
         write_table(("parameter", "values"), [(n, expected(d) + notes.get(n, "")) for n, d in kept.space.items()])
+
+
+def _rate(per_minute: float) -> str:
+    for unit, minutes in (("minute", 1), ("hour", 60)):
+        if per_minute * minutes >= 1.0:
+            return f"{per_minute * minutes:.2g} trials per {unit}"
+    return f"{per_minute * 1440:.2g} trials per day"
 
 
 def _duration(seconds: float) -> str:
@@ -126,6 +141,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "feasible": sum(map(is_feasible, finished)) if finished else None,
         **({"front": len(fronts.front_trials(study))} if len(study.directions) > 1 else {}),
         "trials": counted(trials),
+        "origins": dict(Counter(origin_of(trial) for trial in trials if trial.state == TrialState.COMPLETE)),
         "workers": [asdict(each) for each in at_work.busy],
         "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
         "left_s": at_work.left_s,

@@ -12,6 +12,7 @@ from uhebo.cli.records import expected as expected_values
 from uhebo.cli.records import parsed
 from uhebo.cli.settings import with_sampler
 from uhebo.cli.space_file import Kept
+from uhebo.cli.spreadsheets import with_unit
 from uhebo.diagnosis.outlook import Outlook, expect
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
@@ -40,7 +41,7 @@ def predict(
         found = expect(loaded, params)
         rows: list[tuple[str, Any]] = []
         for name, value in found.expected.items():
-            rows.append((name, plus_minus(value.mean, value.deviation)))
+            rows.append((with_unit(name, kept.units), plus_minus(value.mean, value.deviation)))
             rows.append(("90 % interval", f"{value.low:.4g} to {value.high:.4g}"))
         if found.over is not None:
             rows.append(("to improve on", f"{found.over:.4g}"))
@@ -94,7 +95,7 @@ def legend(found: Outlook, best: float | None) -> str:
 
 def expected_columns(found: Outlook, kept: Kept) -> list[str]:
     """Columns of a table of suggestions."""
-    names = [f"expected {name}" for name in found.expected]
+    names = [f"expected {with_unit(name, kept.units)}" for name in found.expected]
     return [*names, *(words.replace("to ", "chance to ", 1) for words in _shown(found, kept))]
 
 

@@ -86,7 +86,7 @@ def origin_of(trial: FrozenTrial) -> str:
         return str(trial.user_attrs[ORIGIN])
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
-    return ROLES.get(str(role), "your own" if "fixed_params" in trial.system_attrs else "not known")
+    return ROLES.get(str(role), "your own")
 
 
 def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:

@@ -218,7 +218,8 @@ def _show(study: Study, kept: Kept, made: Sequence[int], form: Form) -> None:
         record = {"number": trial.number, "params": trial.params, "origin": origin_of(trial)}
         records.append(record | (expected_record(found[index]) if found else {}))
         expected = expected_cells(found[index], kept) if found else []
-        rows.append([trial.number, *cells(trial, names), origin_of(trial), *expected])
+        short = zip(cells(trial, names), (kept.space.get(name) for name in names), strict=True)
+        rows.append([trial.number, *(rounded(*cell) for cell in short), origin_of(trial), *expected])
     titles = [with_unit(name, kept.units) for name in names]
     write(records, ["number", *titles, "origin", *columns], rows, as_json)
     if found and not as_json:

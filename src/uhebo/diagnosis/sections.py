@@ -111,6 +111,8 @@ def _calibration(calibration: Calibration) -> Section:
     return Section("Does it know its own error?", sentence, ("range of", "holds", "chance allows", "so it is"), rows)
 
 
+ORIGINS = {"initial": "start-up", "random": "exploration", "model": "model", "other": "your own"}
+"""Roles of trials, in the words of the shell."""
 ESTIMATORS = {"map": "MAP", "consistent": "consistent", "mle": "MLE", "hmc": "HMC"}
 
 
@@ -211,7 +213,7 @@ def _layout(layout: Layout, regions: Regions | None) -> Section:
 
 
 def _search(search: Search) -> Section:
-    made = ", ".join(f"{number} {role}" for role, number in sorted(search.roles.items())) or "none"
+    made = ", ".join(f"{number} {ORIGINS.get(role, role)}" for role, number in sorted(search.roles.items())) or "none"
     sentence = f"Finished trials by origin: {made}."
     if search.random_share is not None:
         sentence += f" After the initial design {percent(search.random_share)} of the suggestions were random."

@@ -89,6 +89,8 @@ def no_model(trials: Trials, dimension: int) -> Finding | None:
             "number, or a parameter is outside its current range."
         )
     action = f"Run {need - trials.usable} more trials, spread at random over the space, and ask again."
+    if trials.running >= need - trials.usable:
+        action = f"Tell the values of the {count(trials.running, 'trial')} under way, and ask again."
     if trials.failed:
         reasons.append(f"{count(trials.failed, 'trial')} failed or were stopped early and gave no value.")
         if not trials.usable:

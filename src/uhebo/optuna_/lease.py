@@ -94,10 +94,12 @@ def progress(trials: Sequence[FrozenTrial], budget: int | None, now: float | Non
         lease = Lease.of(trial)
         if trial.state == TrialState.RUNNING and lease is not None and lease.worker is not None:
             busy.append(Busy(lease.worker, trial.number, max(0.0, now - lease.at)))
-    ends = sorted(t.datetime_complete.timestamp() for t in trials if t.state.is_finished() and t.datetime_complete)
-    recent = ends[-RECENT:]
+    ended = [t for t in trials if t.state.is_finished() and t.datetime_complete]
+    # One that was imported began and ended in the same moment, and says nothing of a rate.
+    made = [t.datetime_complete for t in ended if t.datetime_complete and t.datetime_complete != t.datetime_start]
+    recent = sorted(each.timestamp() for each in made)[-RECENT:]
     rate = None
     if len(recent) > 1 and now > recent[0]:
         rate = (len(recent) - 1) / (now - recent[0])  # up to now: a study that has stalled becomes slower
-    left = None if budget is None else max(0, budget - len(ends))
+    left = None if budget is None else max(0, budget - len(ended))
     return Progress(tuple(busy), rate, left / rate if rate and left is not None else None)
