@@ -1,15 +1,26 @@
 """Verdicts on accidents of a laboratory, in words."""
 
-from uhebo.diagnosis.accidents import Accidents
+from collections.abc import Sequence
+
+from uhebo.diagnosis.accidents import Accidents, Swapped
 from uhebo.diagnosis.search import Trials
 from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful
 
 
-def exchanged(found: Accidents) -> Finding | None:
-    """The verdict where two columns were exchanged."""
-    if not found.swapped:
+def exchanged_results(found: Accidents) -> Finding | None:
+    """The verdict where two results were exchanged."""
+    return _exchanged([each for each in found.swapped if not each.settings])
+
+
+def exchanged_settings(found: Accidents) -> Finding | None:
+    """The verdict where two settings were exchanged."""
+    return _exchanged([each for each in found.swapped if each.settings])
+
+
+def _exchanged(swapped: Sequence[Swapped]) -> Finding | None:
+    if not swapped:
         return None
-    first = found.swapped[0]
+    first = swapped[0]
     return Finding(
         "swapped",
         "do not trust",
@@ -17,7 +28,7 @@ def exchanged(found: Accidents) -> Finding | None:
         tuple(
             f"Trial {each.number} fits the others if {each.names[0]} is {each.values[0]:.6g} and {each.names[1]} is "
             f"{each.values[1]:.6g}, and not as it was told."
-            for each in found.swapped
+            for each in swapped
         ),
         f"Look up trial {first.number} in your notes; amend it if two columns were exchanged.",
     )

@@ -30,6 +30,11 @@ WIDE = 0.1
 """Share of the range of all values by which nearly equal settings must differ to be looked at."""
 PAIRS = 3
 """Pairs that are looked at, those first that differ most."""
+FARTHER = 2.0
+"""Limits by which a value must be away from what its settings predict, before exchanged ones are tried: near a jump
+values are surprising too."""
+RARE = 0.15
+"""Share of all trials that may have a value like the one of exchanged settings."""
 FITTING = 2.0
 """Deviations within which an exchanged value must lie."""
 DRIFTING, DRIFT_TRIALS = 4.5, 12
@@ -57,6 +62,8 @@ class Swapped:
     names: tuple[str, str]
     values: tuple[Any, Any]
     """What each would be, exchanged."""
+    settings: bool
+    """They are parameters; else results."""
 
 
 @dataclass(frozen=True)
@@ -145,16 +152,19 @@ def find_drift(X: Array, y: Array, domain: Domain, kernel: Kernel, rng: Rng) -> 
         return None
     order = np.linspace(-0.5, 0.5, len(y))
     slope = deviation = 0.0
+    told = Data.of(X, y, domain)
     for _ in range(2):
-        data = Data.of(X, y - slope * order, domain)
+        data = Data.of(X, told.y - slope * order, domain)
         factor = open_fit(data, kernel, rng).posterior.factor
-        half, straight = solve(factor, order / data.scale), solve(factor, (y - y.mean()) / data.scale)
+        half, straight = solve(factor, order / data.scale), solve(factor, told.y / data.scale)
         ones = solve(factor, np.full(len(y), 1.0 / data.scale))
         half = half - ones * float(half @ ones) / float(ones @ ones)  # the level is not known either
         slope, deviation = float(half @ straight) / float(half @ half), 1.0 / math.sqrt(float(half @ half))
         if abs(slope) < 2.0 * deviation:
             return None
-    return Drift(slope, deviation) if abs(slope) > DRIFTING * deviation else None
+    if abs(slope) <= DRIFTING * deviation:
+        return None
+    return Drift(slope * told.scale, deviation * told.scale)
 
 
 def find_stuck(belief: Belief) -> tuple[Stuck, ...]:
@@ -208,16 +218,21 @@ def _swapped_settings(belief: Belief, told: Array, rng: Rng) -> list[Swapped]:
         value = (told[row] - data.location) / data.scale
         params = space.decode(space.snap(X[row]))
 
-        def surprise(at: Array, fit: Any = fit, value: float = value) -> float:
+        def surprise(at: Array, fit: Any = fit, value: float = value) -> tuple[float, float]:
             centre, deviation = prediction(fit.posterior, fit.theta.s2, at)
-            return abs(value - centre) / deviation
+            return abs(value - centre) / deviation, deviation
 
-        if surprise(X[row]) <= limit:
+        if surprise(X[row])[0] <= FARTHER * limit:
             continue
         for a, b in combinations(numeric, 2):
             other = {**params, a: params.get(b), b: params.get(a)}
-            if a in params and b in params and space.contains(other) and surprise(space.encode(other)) < FITTING:
-                found.append(Swapped(int(belief.numbers[row]), (a, b), (other[a], other[b])))
+            if a not in params or b not in params or not space.contains(other):
+                continue
+            distance, deviation = surprise(space.encode(other))
+            # A value that many trials have, as on either side of a jump, fits in many places.
+            common = float(np.mean(np.abs(data.y - value) <= FITTING * deviation))
+            if distance < FITTING and common <= RARE:
+                found.append(Swapped(int(belief.numbers[row]), (a, b), (other[a], other[b]), settings=True))
                 break
     return found
 
@@ -251,7 +266,7 @@ def _swapped_results(study: Study, belief: Belief, rng: Rng) -> list[Swapped]:
                     surprises.append(abs((value - each.location) / each.scale - centre) / deviation)
             if max(told) > _limit(len(rows), domain.dimension) and max(exchanged) < FITTING:
                 right = (float(values[row, 1]), float(values[row, 0]))
-                found.append(Swapped(int(belief.numbers[row]), (a, b), right))
+                found.append(Swapped(int(belief.numbers[row]), (a, b), right, settings=False))
     return found
 
 

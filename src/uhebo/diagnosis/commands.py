@@ -64,7 +64,9 @@ def _more(action: str, study: str) -> list[str]:
 def _after_an_accident(diagnosis: Diagnosis, study: str) -> tuple[str, ...]:
     accidents = diagnosis.accidents
     if diagnosis.kind == "swapped":
-        pairs = [(each.number, zip(each.names, each.values, strict=True)) for each in accidents.swapped]
+        kind = all(each.settings for each in accidents.swapped)
+        chosen = [each for each in accidents.swapped if each.settings == kind]
+        pairs = [(each.number, zip(each.names, each.values, strict=True)) for each in chosen]
         return tuple(f"uhebo amend {study} {n} {' '.join(_setting(*pair) for pair in both)}" for n, both in pairs)
     if diagnosis.kind == "contradiction":
         return tuple(f"uhebo suggest {study} --repeat {number}" for number in accidents.twins[0].numbers)

@@ -52,10 +52,10 @@ class Evidence:
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
     rules: tuple[Callable[[Evidence], Finding | None], ...] = (
-        _nothing_feasible, _infinite, _mistyped, _of_the_lab(accident_words.exchanged), _outlier,
-        _of_the_lab(accident_words.contradiction), _clustered, _two_regions, _no_skill,
-        _of_the_lab(accident_words.drifting), _overconfident, _weak, _blind,
-        _of_the_lab(accident_words.unmoved), _no_model_steps,
+        _nothing_feasible, _infinite, _mistyped, _of_the_lab(accident_words.exchanged_results), _outlier,
+        _clustered, _of_the_lab(accident_words.exchanged_settings), _two_regions,
+        _of_the_lab(accident_words.contradiction), _no_skill, _of_the_lab(accident_words.drifting), _overconfident,
+        _weak, _blind, _of_the_lab(accident_words.unmoved), _no_model_steps,
     )  # fmt: skip
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
     extra = [
