@@ -290,19 +290,19 @@ def test_no_point_of_a_discrete_branching_space_is_proposed_twice() -> None:
 
 
 def test_a_slice_shows_the_branch_that_has_its_parameter() -> None:
-    pytest.importorskip("plotly")
-    from uhebo.report.surrogate_plots import contour, slices
+    from uhebo.report.chart import Points
+    from uhebo.report.model_plots import maps, slices
     from uhebo.report.view import StudyView
 
     view = StudyView.of(log_of(three_branches, 24))
-    pictures = {picture.title: picture for picture in (*slices(view), *contour(view))}
+    pictures = {picture.title: picture for picture in (*slices(view), *maps(view))}
     assert {f"Slice along {name}" for name in view.space.names} < set(pictures)
     assert "where kind ==" in pictures["Slice along x_c"].sentence
     best = view.best_with("x_c")
     assert best is not None
     assert best.params["kind"] == "c"
-    marks = [trace for trace in pictures["Slice along x_c"].figure.data if trace.mode == "markers"]
-    drawn = sum(len(trace.x) for trace in marks if trace.name != "best trial")
+    marks = [layer for layer in pictures["Slice along x_c"].chart.layers if isinstance(layer, Points)]
+    drawn = sum(len(layer.x) for layer in marks if layer.name != "best trial")
     assert drawn == sum("x_c" in trial.params for trial in view.modelled)
 
 

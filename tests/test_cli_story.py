@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import uhebo
+from tests.conftest import require
 from tests.pages import README, blocks, commands, run_blocks
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, wait_for
@@ -45,8 +46,11 @@ COMMANDS = [
     "worker",
     "diagnose",
     "report",
+    "watch",
+    "dashboard",
+    "mcp",
 ]
-COMMANDS += ["dashboard", "methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
+COMMANDS += ["methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
 
 WITHOUT_RESULTS = ("report", "dashboard", "bench", "reproduce")
 """Commands that write files or serve pages, and print nothing."""
@@ -240,18 +244,20 @@ def _prepare(shell: Shell, command: str) -> None:
 
 
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A dashboard that is asked for its first page and then ended, instead of waited for."""
+    """Servers that are asked for their first page and then ended, instead of waited for."""
     from urllib.request import urlopen
 
-    from uhebo.report.dashboard import Dashboard
+    from uhebo.report.serve import Serving
 
     pages: list[str] = []
 
-    def fetch(running: Dashboard) -> None:
+    def fetch(running: Serving) -> None:
         with urlopen(running.url, timeout=LIMIT_S) as answer:
             pages.append(answer.read().decode())
 
-    monkeypatch.setattr(Dashboard, "wait", fetch)
+    monkeypatch.setattr(Serving, "wait", fetch)
+    server = require("mcp.server.mcpserver", "pip install 'uhebo[mcp]'").MCPServer
+    monkeypatch.setattr(server, "run", lambda *_, **__: None)
     return pages
 
 
@@ -276,7 +282,7 @@ def test_every_example_in_help_runs(shell: Shell, monkeypatch: pytest.MonkeyPatc
         if "--trials" in args:
             args[args.index("--trials") + 1] = "10"  # the budget of the example takes a minute
         shell(*args)
-    assert bool(pages) == (command == "dashboard")
+    assert bool(pages) == (command in ("dashboard", "watch"))
 
 
 @pytest.mark.parametrize("command", ["create", "optimize"])
@@ -336,8 +342,8 @@ def test_the_readmes_commands_run(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     for block in blocks(README):
         for line in commands(block) if block.language == "console" else ():
             args = shlex.split(line, comments=True)[1:]
-            shell(*args, *(["--port", "0"] if args[0] == "dashboard" else []))
+            shell(*args, *(["--port", "0"] if args[0] == "watch" else []))
             ran.append(args[0])
-    assert ran == ["create", "suggest", "tell", "suggest", "diagnose", "report", "dashboard"]
+    assert ran == ["create", "suggest", "tell", "suggest", "diagnose", "report", "watch"]
     assert pages
-    assert (shell.folder / "report.html").stat().st_size > 100_000
+    assert (shell.folder / "report.html").stat().st_size > 15_000

@@ -1,14 +1,16 @@
-"""The dashboard: loopback only, our note and pictures in it, and what a real browser makes of it."""
+"""The dashboard and the live page: loopback only, what they show, and what a real browser makes of them."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sqlite3
+import time
 import traceback
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,13 @@ from optuna.trial import create_trial
 import uhebo
 from tests import browser
 from tests.conftest import require
+from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.errors import InvalidInputError
-from uhebo.report import Dashboard, ReportError, start_dashboard
-from uhebo.report.dashboard import NOTE_HEADING, annotate, is_loopback
+from uhebo.report import ReportError, Serving, start_dashboard
+from uhebo.report.dashboard import NOTE_HEADING, annotate
+from uhebo.report.serve import is_loopback
+from uhebo.report.watch import Watch, Watching
 from uhebo.storage.places import open_storage
 
 dashboard_module = require("optuna_dashboard", "pip install 'uhebo[dashboard]'")
@@ -46,7 +51,7 @@ def small_study(storage: str | BaseStorage, name: str = "furnace") -> Study:
 
 
 @contextmanager
-def running(storage: Any, **options: Any) -> Iterator[Dashboard]:
+def running(storage: Any, **options: Any) -> Iterator[Serving]:
     server = start_dashboard(storage, port=0, block=False, **options)
     try:
         yield server
@@ -54,9 +59,9 @@ def running(storage: Any, **options: Any) -> Iterator[Dashboard]:
         server.stop()
 
 
-def ask(url: str, **headers: str) -> tuple[int, str]:
+def ask(url: str, data: bytes | None = None, **headers: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=LIMIT_S) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=LIMIT_S) as answer:
             return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -85,7 +90,7 @@ def test_note_and_pictures_are_in_the_dashboard(stored: str) -> None:
         assert "the model that suggests" in detail["note"]["body"]
         assert "importances is Optuna's" in detail["note"]["body"]
         drawn = {item["id"] for item in detail["plotly_graph_objects"]}
-        assert {"uhebo-convergence", "uhebo-contour", "uhebo-slice_1"} <= drawn
+        assert {"uhebo-convergence", "uhebo-map", "uhebo-slice_1"} <= drawn
 
 
 def test_row_46_it_refuses_other_hosts_unless_told_and_then_warns(
@@ -195,24 +200,144 @@ def test_row_44_hostile_names_are_escaped_in_the_note(tmp_path: Path) -> None:
     assert "[x](javascript" not in note
 
 
+# --- the page that follows a study ------------------------------------------------------------------------------------
+
+
+def watched(shell: Shell, monkeypatch: pytest.MonkeyPatch, body: Callable[[Watching], None], *options: str) -> None:
+    """`uhebo watch`, with `body` in place of waiting for Ctrl-C."""
+    shell("create", "lab.db", "--param", "x=0.0:1.0", "--param", "y=0.0:1.0", "--objective", "loss:minimize",
+          "--constraint", "load <= 3", "--seed", "1")  # fmt: skip
+    rows = [f"{x},{y},{(x - 0.3) ** 2 + y},{x + y}" for x, y in ((i % 4 / 4, i // 4 / 3) for i in range(12))]
+    shell("tell", "lab.db", "--csv", shell.write("known.csv", "\n".join(["x,y,loss,load", *rows])))
+    shell("suggest", "lab.db", "-n", "2")
+    monkeypatch.setattr(Watching, "wait", body)
+    shell("watch", "lab.db", "--port", "0", *options)
+    assert "http://127.0.0.1:" in shell.err
+
+
+def post(running: Watching, sent: dict[str, str], **headers: str) -> tuple[int, str]:
+    return ask(f"{running.serving.url}tell", urllib.parse.urlencode(sent).encode(), **headers)
+
+
+def test_the_live_page_is_told_values_only_with_the_key(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(running: Watching) -> None:
+        url, key = running.serving.url, running.watch.key
+        assert running.serving.server.socket.getsockname()[0] == "127.0.0.1"
+        status, page = ask(running.url)
+        assert status == 200
+        assert "Can the model be trusted?" in page
+        assert key in page
+        assert page.count("<form") == 2
+        without = ask(url)[1]
+        assert key not in without
+        assert "<input" not in without
+        assert ask(url, Host="evil.example")[0] == 403
+        assert ask(f"{url}state", Origin="http://evil.example")[0] == 403
+        assert ask(f"{url}other")[0] == 404
+        told = {"number": "12", "what": "tell", "value-0": "0.5", "value-1": "1.0"}
+        assert post(running, told)[0] == 403
+        assert post(running, {**told, "key": "guess"})[0] == 403
+        told["key"] = key
+        assert post(running, told, Origin="http://a.example")[0] == 403
+        assert post(running, {**told, "value-1": ""}) == (400, "not stored: a value is missing")
+        assert "expected a number" in post(running, {**told, "value-0": "--failed"})[1]
+        assert "no trial 99" in post(running, {**told, "number": "99"})[1]
+        assert post(running, {**told, "number": "x"})[0] == 400
+        assert post(running, {"key": key, "note": "x" * 20_000})[0] == 413
+        assert post(running, told) == (200, "trial 12: stored")
+        assert post(running, {"number": "13", "what": "failed", "key": key}) == (200, "trial 13: stored")
+
+    watched(shell, monkeypatch, body)
+    trials = shell.json("history", "lab.db")
+    assert (trials[12]["value"], trials[12]["feasible"], trials[13]["state"]) == (0.5, True, "failed")
+
+
+def test_a_live_page_that_only_shows(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(running: Watching) -> None:
+        assert "key" not in running.url
+        assert "<input" not in ask(f"{running.serving.url}?key={running.watch.key}")[1]
+        sent = {"number": "12", "what": "tell", "value-0": "0.5", "value-1": "1", "key": running.watch.key}
+        assert post(running, sent)[0] == 403
+
+    watched(shell, monkeypatch, body, "--read-only")
+    assert shell.json("history", "lab.db")[12]["state"] == "running"
+
+
+def test_a_page_that_cannot_be_renewed_stays(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    studies: list[Study] = [optuna.create_study()]
+
+    def load() -> Study:
+        if not studies:
+            raise RuntimeError("the database is busy")
+        return studies.pop()
+
+    watch = Watch(load, "lab.db")
+    watch.refresh()
+    page = watch.pages[False]
+    assert "No trial has finished" in page
+    waits = iter((False, True))
+    watch.asked = time.monotonic()
+    monkeypatch.setattr(watch.ended, "wait", lambda _: next(waits))
+    with caplog.at_level(logging.WARNING, "uhebo"):
+        watch.follow()
+    assert "the database is busy" in caplog.text
+    assert watch.pages[False] == page
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser.chromium(tmp_path_factory.mktemp("browser"), 1400, 1200) as opened:
+        yield opened
+
+
 @pytest.mark.browser
-def test_the_dashboard_in_a_browser(tmp_path: Path) -> None:
+def test_the_live_page_in_a_browser(shell: Shell, monkeypatch: pytest.MonkeyPatch, driver: Any) -> None:
+    def body(running: Watching) -> None:
+        driver.get(running.url)
+        browser.wait_until(driver, "document.querySelectorAll('.plot svg').length > 3")
+        top = "document.querySelector('.badge').getBoundingClientRect().bottom"
+        assert driver.execute_script(f"return {top}") < 400, "the verdict is in sight"
+        driver.execute_script("document.getElementById('trials').open = true")
+        driver.find_element("id", "value-13-0").send_keys("0.2")  # half typed while the page is renewed
+        for field, text in (("value-12-0", "0,125"), ("value-12-1", "1.5")):
+            driver.find_element("id", field).send_keys(text)
+        driver.find_element("css selector", "#tell-12 button[value=tell]").click()
+        browser.wait_until(driver, "document.getElementById('tell-12') === null")
+        assert "13 finished" in driver.find_element("css selector", "header p").text
+        assert driver.execute_script("return document.getElementById('trials').open")
+        assert driver.find_element("id", "value-13-0").get_attribute("value") == "0.2"
+        # Told elsewhere: the page follows.
+        uhebo.skip(optuna.load_study(study_name=None, storage="sqlite:///lab.db"), 13)
+        browser.wait_until(driver, "document.querySelector('header').innerText.includes('skipped')")
+        assert driver.execute_script("return document.querySelectorAll('form').length") == 0
+        assert browser.console_errors(driver) == []
+        assert browser.hosts_asked(driver) == {"127.0.0.1"}
+
+    watched(shell, monkeypatch, body)
+    browser.wait_until(driver, "document.getElementById('live').innerText.startsWith('Not live')")
+    driver.get("about:blank")
+    browser.console_errors(driver)
+    browser.hosts_asked(driver)
+
+
+@pytest.mark.browser
+def test_the_dashboard_in_a_browser(tmp_path: Path, driver: Any) -> None:
     small_study(f"sqlite:///{tmp_path / 'lab.db'}")
-    with running(tmp_path / "lab.db") as server, browser.chromium(tmp_path / "profile", 1400, 1200) as driver:
+    with running(tmp_path / "lab.db") as server:
         for page, text in (("dashboard", "furnace"), ("dashboard/studies/1/note", "Diagnosis by uhebo")):
             driver.get(server.url + page)
             browser.wait_until(driver, f"document.body.innerText.includes({json.dumps(text)})")
         driver.get(server.url + "dashboard/studies/1")
         titles = "[...document.querySelectorAll('.gtitle')].map(e => e.textContent)"
-        browser.wait_until(driver, f"{titles}.includes('Convergence') && {titles}.some(t => t.startsWith('Map of'))")
+        browser.wait_until(driver, f"{titles}.includes('Progress') && {titles}.some(t => t.startsWith('Map of'))")
         assert [m for m in browser.console_errors(driver) if "favicon" not in m] == []
         assert browser.hosts_asked(driver) == {"127.0.0.1"}
 
 
 @pytest.mark.browser
-def test_row_44_hostile_names_run_nothing_in_the_dashboard(tmp_path: Path) -> None:
+def test_row_44_hostile_names_run_nothing_in_the_dashboard(tmp_path: Path, driver: Any) -> None:
     url = hostile_storage(tmp_path)
-    with running(url) as server, browser.chromium(tmp_path / "profile") as driver:
+    with running(url) as server:
         driver.get(server.url + "dashboard/studies/1/note")
         browser.wait_until(driver, "document.body.innerText.includes('Diagnosis by uhebo')")
         assert driver.execute_script("return window.hacked") is None

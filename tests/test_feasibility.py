@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import optuna
 import pytest
@@ -115,19 +117,21 @@ def test_the_chance_to_improve_counts_what_is_feasible() -> None:
 
 
 def test_pictures_mark_the_infeasible_and_count_the_feasible(constrained: tuple[Study, Diagnosis]) -> None:
-    require("plotly", "pip install 'uhebo[plot]'")
+    require("jinja2", "pip install 'uhebo[plot]'")
     study, found = constrained
     drawn = {picture.key: picture for picture in pictures(study, found)}
-    traces = {trace.name: trace for trace in drawn["convergence"].figure.data}
+    traces: dict[str, Any] = {name: drawn["convergence"].chart.layer(name) for name in drawn["convergence"].chart.names}
     assert found.feasibility is not None
     assert len(traces["infeasible"].x) == found.feasibility.trials - found.feasibility.feasible
     assert found.prospects is not None
     assert traces["best so far"].y[-1] == found.prospects.best_value
     assert all(product(study, number) < 1 for number in traces["infeasible"].x)
-    slice_ = {trace.name: trace for trace in drawn["slice_1"].figure.data}
+    slice_: dict[str, Any] = {name: drawn["slice_1"].chart.layer(name) for name in drawn["slice_1"].chart.names}
     assert any(value is not None for value in slice_["likely infeasible"].y)
-    assert slice_["best trial"].y == (found.prospects.best_value,)
-    assert "edge of the feasible part" in [trace.name for trace in drawn["contour"].figure.data]
+    assert slice_["best trial"].y == [found.prospects.best_value]
+    surface: Any = drawn["map"].chart.layer("expected")
+    assert (surface.spare < 0.0).any()
+    assert (surface.spare > 0.0).any()
     page = report_html(study, diagnosis=found)
     assert "constraint product" in page
     assert "of the feasible" in page

@@ -20,7 +20,7 @@ from uhebo.diagnosis.tradeoffs import in_words, trade_offs
 from uhebo.directions import name_objectives
 from uhebo.optuna_.fronts import front_trials, middle_of
 from uhebo.pareto_result import ParetoResult
-from uhebo.report import dashboard, figures, write_report
+from uhebo.report import dashboard, write_report
 from uhebo.report.fronts import front_pictures, views_of
 from uhebo.report.html import report_html
 from uhebo.report.plots import pictures
@@ -69,31 +69,33 @@ def test_each_objective_is_diagnosed_as_by_itself(two: Study, each: Any) -> None
 
 
 def test_the_front_is_drawn_with_what_the_models_believe(two: Study, each: Any) -> None:
-    found = figures(two, each)
+    chart = next(picture.chart for picture in pictures(two, each) if picture.key == "front")
     front = front_trials(two)
-    traces = {trace.name: trace for trace in found["front"].data}
+    traces: dict[str, Any] = {name: chart.layer(name) for name in chart.names}
     assert [*zip(traces["front"].x, traces["front"].y, strict=True)] == [tuple(trial.values) for trial in front]
-    assert traces["reached"].line.shape == "vh"
-    assert len(traces["reached"].x) == len(front)
+    reached = traces["reached"]
+    assert reached.steps
+    assert list(reached.x) == sorted(reached.x, reverse=True), "yield is maximised: from its best down"
+    assert len(reached.x) == len(front)
     points = [trial.params for trial in front]
-    for axis, name in (("x", "yield"), ("y", "cost")):
+    for axis, bars, name in (("x", "across", "yield"), ("y", "along", "cost")):
         low, middle, high = each[name].belief.quantiles(points, (0.05, 0.5, 0.95))
-        np.testing.assert_allclose(traces["possible there"][axis], middle)
-        np.testing.assert_allclose(traces["possible there"][f"error_{axis}"].array, high - middle)
-        np.testing.assert_allclose(traces["possible there"][f"error_{axis}"].arrayminus, middle - low)
+        np.testing.assert_allclose(getattr(traces["possible there"], axis), middle)
+        np.testing.assert_allclose(getattr(traces["possible there"], bars), (low, high))
     band = traces["front by the models"]
     assert min(band.x) >= min(traces["front"].x) - 1e-9
-    others = sum(len(trace.x) for name, trace in traces.items() if name == "other")
+    others = sum(len(trace.x) for name, trace in traces.items() if name == "trials")
     assert others == len(two.trials) - len(front)
 
 
 def test_pictures_of_the_search_and_of_each_objective(two: Study, each: Any) -> None:
     found = {picture.key: picture for picture in pictures(two, each)}
     result = ParetoResult(two)
-    assert found["hypervolume"].figure.data[0].y[-1] == pytest.approx(result.hypervolume[-1])
+    volume: Any = found["hypervolume"].chart.layer("hypervolume")
+    assert volume.y[-1] == pytest.approx(result.hypervolume[-1])
     for index, name in enumerate(("yield", "cost")):
         keys = {key.removeprefix(f"objective_{index}_") for key in found if key.startswith(f"objective_{index}_")}
-        assert {"importance", "slice_1", "slice_2", "slice_3", "contour", "calibration", "coverage"} <= keys
+        assert {"importance", "slice_1", "slice_2", "slice_3", "map", "calibration", "coverage"} <= keys
         assert found[f"objective_{index}_slice_1"].title.startswith(f"{name}: slice along ")
         middle = middle_of(two, front_trials(two))
         assert (
@@ -105,7 +107,8 @@ def test_pictures_of_the_search_and_of_each_objective(two: Study, each: Any) -> 
 def test_the_report_of_two_objectives(two: Study, each: Any, tmp_path: Path) -> None:
     page = write_report(two, tmp_path / "report.html", diagnosis=each).read_text(encoding="utf-8")
     assert "To maximise <em>yield</em> and to minimise <em>cost</em>:" in page
-    assert "The model of cost" in page
+    assert "<strong>cost:</strong>" in page
+    assert "Middle of the front" in page
     for sentence in in_words(two):
         assert f"<li>{sentence}</li>" in page
     rows = re.findall(r"<tr><td[^>]*>(\d+)</td>", page)
@@ -116,7 +119,7 @@ def test_the_report_of_two_objectives(two: Study, each: Any, tmp_path: Path) -> 
 def test_three_objectives_pairwise_and_hostile_names() -> None:
     study = made([EVIL, "<b>b</b>", "c"], ["maximize", "minimize", "minimize"], count=12)
     page = report_html(study, diagnosis=diagnose_each(study, hmc=False))
-    assert "<img src=x" not in page.replace("\\u003c", "<").split('id="figures"')[0]
+    assert "<img src=x" not in page
     assert "<script>window.hacked" not in page
     for pair in ("0_1", "0_2", "1_2"):
         assert f'id="front_{pair}"' in page
@@ -124,15 +127,16 @@ def test_three_objectives_pairwise_and_hostile_names() -> None:
 
 def test_too_little_for_a_front(tmp_path: Path) -> None:
     empty = made(["a", "b"], ["maximize", "minimize"], count=0)
-    assert figures(empty) == {}
+    assert pictures(empty) == []
     assert "No trial has finished" in write_report(empty, tmp_path / "a.html").read_text(encoding="utf-8")
     assert in_words(empty) == ["No trial is on the front yet."]
     one = made(["a", "b"], ["maximize", "minimize"], count=1)
     assert "no trade-off shows yet" in in_words(one)[0]
-    assert set(figures(one)) == {"front"}
+    assert [picture.key for picture in pictures(one)] == ["front"]
     none = made(["a", "b"], ["maximize", "minimize"], count=6, system_attrs={"constraints": [1.0]})
-    assert "front" in figures(none)
-    page = report_html(none, diagnosis=diagnose_each(none, hmc=False))
+    judged = diagnose_each(none, hmc=False)
+    assert "front" in [picture.key for picture in pictures(none, judged)]
+    page = report_html(none, diagnosis=judged)
     assert "None of 6 finished trials keeps the constraints" in page
 
 
@@ -174,8 +178,7 @@ def test_a_browser_draws_it(two: Study, each: Any, tmp_path: Path) -> None:
     with browser.chromium(tmp_path) as driver:
         driver.get(page.as_uri())
         browser.wait_until(driver, "document.documentElement.dataset.ready")
-        drawn = driver.execute_script("return document.querySelectorAll('.plot .main-svg').length")
-        assert drawn >= len(pictures(two, each))
+        assert driver.execute_script("return document.querySelectorAll('.plot svg').length") == 1
         assert browser.console_errors(driver) == []
         # No label of the front is cut: each lies within its figure.
         outside = driver.execute_script(

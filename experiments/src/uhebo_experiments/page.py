@@ -60,15 +60,13 @@ class Page:
         )
 
     def figure(self, path: str, name: str, caption: str, inches: float) -> None:
-        """A PNG relative to the page, with its PDF beside it; `inches` wide in print, in proportion on screen."""
+        """A PNG relative to the page; `inches` wide in print, in proportion on screen."""
         width = 7.0 * inches
-        pdf = re.sub(r"\.png$", ".pdf", path)
-        self._markdown.append(f"![{name}]({path})\n\n*{name}.* {caption} ([PDF]({pdf}))")
+        self._markdown.append(f"![{name}]({path})\n\n*{name}.* {caption}")
         self._html.append(
             f'<figure id="{html.escape(Path(path).stem)}"><img src="{html.escape(path)}" alt="{html.escape(name)}" '
             f'style="width: {width:.3g}rem">'
-            f"<figcaption><b>{html.escape(name)}.</b> {_inline(caption)} "
-            f'(<a href="{html.escape(pdf)}">PDF</a>)</figcaption></figure>'
+            f"<figcaption><b>{html.escape(name)}.</b> {_inline(caption)}</figcaption></figure>"
         )
 
     def write(self, folder: Path, name: str) -> Path:

@@ -34,8 +34,10 @@ COMMANDS = {
     "optimize": ("optimise", "Optimise a Python function or a program; run it again to go on."),
     "worker": ("optimise", "Work on a study together with other workers; start as many as you like."),
     "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),
-    "report": ("look", "Write a report: one HTML file that opens anywhere, without a network."),
-    "dashboard": ("look", "Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it."),
+    "report": ("pages", "Write a report: one HTML file that opens anywhere, without a network."),
+    "watch": ("pages", "Show a page that follows the study: the report, renewed as results come; Ctrl-C ends it."),
+    "dashboard": ("pages", "Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it."),
+    "mcp": ("mcp", "Serve the study to an assistant (Model Context Protocol), on standard input and output."),
     "methods": ("look", "List the methods that suggest points."),
 }
 """Name: module of this package, and the first line of the command's docstring."""

@@ -1,12 +1,10 @@
-"""Commands that look and change nothing: best, status, diagnose, report, dashboard, methods."""
+"""Commands that look and change nothing: best, status, diagnose, methods."""
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,9 +12,9 @@ from optuna.distributions import distribution_to_json
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from uhebo.checks import number
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
+from uhebo.cli.calls import shell_name
 from uhebo.cli.front import recommended, standing, standing_rows, write_front
 from uhebo.cli.output import say, write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, origin_of, record
@@ -28,7 +26,7 @@ from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.extensions import units_of
 from uhebo.optuna_.lease import progress
-from uhebo.storage.places import Place, opened, place_of, study_at
+from uhebo.storage.places import Place, place_of, study_at
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis import Diagnosis
@@ -167,7 +165,7 @@ def diagnose(
     from uhebo.diagnosis import diagnose as examine
     from uhebo.diagnosis import diagnose_each
 
-    named = shlex.quote(place_of(file).shown) + (f" --study {shlex.quote(study)}" if study is not None else "")
+    named = shell_name(file, study)
     with study_at(file, study) as loaded:
         there = fronts.objectives_of(loaded)
         if objective is not None and objective not in there:
@@ -206,63 +204,6 @@ def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
     for command in commands:
         write_text(f"  $ {command}")
     write_text("")
-
-
-def report(
-    file: options.StudyFile,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="Default: STUDY-report.html, here.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Heading. Default: the study's name.")] = None,
-    study: options.StudyName = None,
-) -> None:
-    """Write a report: one HTML file that opens anywhere, without a network.
-
-    \b
-    Example:
-      $ uhebo report lab.db -o report.html
-    """
-    from uhebo.report.html import write_report
-
-    path = Path(output or ".")  # a folder: the file is named after the study
-    html = path.suffix.lower() in (".html", ".htm") and path.parent.is_dir() and not path.is_dir()
-    if output is not None and not html:
-        raise InvalidInputError(f"the report is {output!r}; expected a name that ends in .html, in a folder")
-    with study_at(file, study) as loaded:
-        say(f"wrote {write_report(loaded, path, title=title)}")
-
-
-def dashboard(
-    file: options.StudyFile,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = 8080,
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Let other machines in, although there is no password.")
-    ] = False,
-    study: options.StudyName = None,
-) -> None:
-    """Open optuna-dashboard with our pictures and the diagnosis; Ctrl-C ends it.
-
-    It has no password: on another address than 127.0.0.1, whoever reaches it can read, change and delete every study.
-
-    \b
-    Example:
-      $ uhebo dashboard lab.db --port 8080
-    """
-    from uhebo.report.dashboard import start_dashboard
-
-    number("--port", port, 0, 65535)
-    place = place_of(file)
-    with opened(place) as storage:
-        say("writing the diagnosis and the pictures")
-        running = start_dashboard(storage, host, port, study_name=study, allow_remote=allow_remote, block=False)
-        say(f"{running.url} shows {place.shown}; Ctrl-C ends it")
-        try:
-            running.wait()
-        except KeyboardInterrupt:
-            say("ended")
-        finally:
-            running.stop()
 
 
 def methods(as_json: options.AsJson = False) -> None:

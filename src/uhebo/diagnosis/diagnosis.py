@@ -99,7 +99,7 @@ class Diagnosis:
             filled = textwrap.fill(held, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
             return filled.replace("\N{NO-BREAK SPACE}%", " %")
 
-        parts = [f"Can I trust the surrogate?  {self.verdict.upper()}  ({self.kind})", wrapped(self.headline)]
+        parts = [f"Can I trust the model?  {self.verdict.upper()}  ({self.kind})", wrapped(self.headline)]
         parts += ["\n".join(wrapped(reason, "  - ") for reason in self.reasons)]
         parts += [wrapped(f"Next: {self.next_action}")]
         for section in self.sections():

@@ -91,7 +91,7 @@ def _constraints(found: Feasibility) -> Section:
 def _calibration(calibration: Calibration) -> Section:
     sentence = (
         "Each trial was predicted from all the others. The errors are "
-        f"{calibration.residual_sd:.2g} times what the surrogate said they would be (1 is honest, more is too sure of "
+        f"{calibration.residual_sd:.2g} times what the model said they would be (1 is honest, more is too sure of "
         f"itself), and the predictions explain {percent(max(calibration.r2, 0.0))} of the differences between values "
         f"(predictive R² = {calibration.r2:.2f})."
     )
@@ -120,7 +120,7 @@ def _hyperparameters(believed: Hyperparameters) -> Section:
     worst = max(believed.estimates, key=lambda item: item.apart)
     seen = "the transformed values that the model works on" if believed.warped else "the values"
     sentence = (
-        "What the surrogate believes about the values, and second opinions. A lengthscale is how far a parameter must "
+        "What the model believes about the values, and second opinions. A lengthscale is how far a parameter must "
         "move, as a share of its range, before the value changes; signal and noise are typical sizes, in standard "
         f"deviations of {seen}. MAP is the most likely fit to the trials; the consistent fit corrects for trials that "
         "crowd together and comes out shorter when there are few; the interval holds nine in ten plausible fits (by "
@@ -149,13 +149,13 @@ def _hyperparameters(believed: Hyperparameters) -> Section:
         for item in believed.estimates
     )
     columns = ("of what", *names, "90 % interval (HMC)", "factor apart")
-    return Section("What the surrogate believes", sentence, columns, rows)
+    return Section("What the model believes", sentence, columns, rows)
 
 
 def _importance(ranked: Sequence[Importance], ruled: bool) -> Section:
     first = ranked[0]
     if first.total is None:
-        sentence = "The surrogate is flat: no parameter makes a difference that it can see."
+        sentence = "The model is flat: no parameter makes a difference that it can see."
     else:
         sentence = (
             f"{first.name} matters most: {percent(first.total)} of the variation of the value over the space depends "

@@ -38,7 +38,7 @@ Kind = Literal[
     "constraints",
 ]
 
-SURROGATE = "the surrogate (the model fitted to your trials)"
+SURROGATE = "the model"
 DOUBTS: tuple[tuple[Verdict, str], ...] = (("caution", "Be careful"), ("do not trust", "Do not trust it"))
 MATTERS = 0.1
 """Total effect from which a parameter is worth a sentence."""
@@ -235,9 +235,9 @@ def say_outlook(prospects: Prospects, trusted: bool) -> list[str]:
         return [since]
     return [
         since,
-        f"By the surrogate's own account, the chance that {prospects.trials} more trials improve the best by more than "
+        f"By the model's own account, the chance that {prospects.trials} more trials improve the best by more than "
         f"{prospects.epsilon:.2g} is {chance_in_words(prospects.chance)}"
-        + ("." if trusted else ", a figure that deserves no more trust than the surrogate itself."),
+        + ("." if trusted else ", a figure that deserves no more trust than the model itself."),
     ]
 
 

@@ -5,16 +5,8 @@ loopback, answers only requests addressed to loopback (a page in a browser canno
 listens elsewhere only when told to in so many words.
 """
 
-import ipaddress
 import logging
-import socket
-import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from socketserver import ThreadingMixIn
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import optuna
 from optuna.storages import BaseStorage
@@ -23,6 +15,7 @@ from optuna.study import Study
 from uhebo.optuna_.corrected import CorrectedStorage
 from uhebo.report.fronts import views_of
 from uhebo.report.plots import figures
+from uhebo.report.serve import Serving, is_loopback, listen
 from uhebo.report.text import ReportError, clean, optional, rendered
 from uhebo.storage.places import open_storage
 
@@ -36,44 +29,6 @@ NOTE_HEADING = "# Diagnosis by uhebo"
 """What comes before this line in a note is the user's and stays."""
 NO_AUTHENTICATION = "the dashboard has no authentication: whoever reaches it can read, change and delete every study"
 
-_Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
-
-
-class _Handler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        logger.debug("dashboard: " + format, *args)
-
-
-@dataclass(frozen=True)
-class Dashboard:
-    """A running dashboard: its address, and how to wait for it or end it."""
-
-    server: WSGIServer
-    thread: threading.Thread
-
-    @property
-    def url(self) -> str:
-        host, port = str(self.server.server_address[0]), self.server.server_address[1]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-    def wait(self) -> None:
-        """Until it is stopped, or Ctrl-C."""
-        while self.thread.is_alive():
-            self.thread.join(0.5)
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
 
 def start_dashboard(
     storage: str | Path | BaseStorage,
@@ -83,13 +38,13 @@ def start_dashboard(
     study_name: str | None = None,
     allow_remote: bool = False,
     block: bool = True,
-) -> Dashboard:
+) -> Serving:
     """Store diagnosis and pictures in the studies, then serve them until stopped.
 
     Args:
         storage: a storage, its URL, or a SQLite or journal file.
         host: address to listen on; other than loopback needs `allow_remote=True`.
-        port: port to listen on; 0 takes a free one (`Dashboard.url` says which).
+        port: port to listen on; 0 takes a free one (`Serving.url` says which).
         study_name: the study that gets a note and pictures; default the latest ten.
         allow_remote: listen where other machines can reach it, although there is no authentication.
         block: return when it is stopped; False returns at once, with the server in a thread.
@@ -106,17 +61,7 @@ def start_dashboard(
     opened = open_storage(storage)
     annotate(opened, study_name)
     app = served.wsgi(CorrectedStorage(opened))
-    try:
-        kind = _Server6 if ":" in host else _Server
-        server = make_server(host, port, _guarded(app) if local else app, server_class=kind, handler_class=_Handler)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ReportError(
-            f"cannot listen on {clean(host)} port {port}: {reason}; choose another port (0 takes a free one)"
-        ) from error
-    thread = threading.Thread(target=server.serve_forever, name="uhebo-dashboard", daemon=True)
-    thread.start()
-    running = Dashboard(server, thread)
+    running = listen(app, host, port, "dashboard")
     logger.info("dashboard at %s", running.url)
     if block:
         try:
@@ -124,29 +69,6 @@ def start_dashboard(
         except KeyboardInterrupt:
             running.stop()
     return running
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server on this host; an empty or unknown name counts as no."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def _guarded(app: _Wsgi) -> _Wsgi:
-    """Refuse requests under a foreign name: a web page could have its own name resolve to this machine."""
-
-    def guarded(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        host = str(environ.get("HTTP_HOST", ""))
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        origin = str(environ.get("HTTP_ORIGIN", ""))
-        if is_loopback(name) and (not origin or origin == f"http://{host}"):
-            return app(environ, start_response)
-        start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
-        return [b"This dashboard answers this machine only.\n"]
-
-    return guarded
 
 
 def annotate(storage: BaseStorage, study_name: str | None = None) -> list[str]:

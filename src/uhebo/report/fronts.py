@@ -16,10 +16,11 @@ from uhebo.gp.posterior import sample_paths
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.fronts import front_trials, hypervolumes, objective_names, oriented, reference_point
 from uhebo.report import theme
-from uhebo.report.surrogate_plots import EVEN, calibration, contour, importance, slices
-from uhebo.report.text import in_figure, shown
+from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, fitted
+from uhebo.report.model_plots import EVEN, calibration, importance, maps, slices
+from uhebo.report.text import from_to, in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import StudyView, role_marks, thinned
+from uhebo.report.view import StudyView, thinned
 from uhebo.types import Array, Rng
 
 LEVELS = (0.05, 0.5, 0.95)
@@ -30,7 +31,6 @@ AROUND = 0.1
 """Standard deviation, as a share of each range, of the points that are placed around the front."""
 FEW = 4
 """Slices drawn for each objective."""
-FRONT = {**theme.BEST, "symbol": "circle", "size": 10}
 DOMINATED = 0.55
 """Opacity of trials that another one beats in every objective."""
 
@@ -51,10 +51,11 @@ def several_pictures(views: Sequence[StudyView]) -> list[Picture]:
     """The front, the hypervolume, and what the model of each objective believes."""
     made = [*front_pictures(views), *hypervolume_picture(views[0])]
     for index, view in enumerate(views):
-        drawn = [*importance(view), *_first(slices(view)), *contour(view), *calibration(view)]
+        drawn = [*importance(view), *_first(slices(view)), *calibration(view), *maps(view)]
         for picture in drawn:
             title = f"{shown(view.target)}: {picture.title[0].lower()}{picture.title[1:]}"
-            made.append(replace(picture, key=f"objective_{index}_{picture.key}", title=title))
+            part: theme.Part = "shape" if picture.part == "first" else picture.part
+            made.append(replace(picture, key=f"objective_{index}_{picture.key}", title=title, part=part))
     return made
 
 
@@ -72,15 +73,14 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
         across, up = views[i], views[j]
         others = [trial for trial in thinned(across.finished) if trial.number not in on_front]
         x, y = ([view.value(trial) for trial in others] for view in (across, up))
-        hover = "trial %{customdata}<br>%{x:.6g}, %{y:.6g}"
         faint = [DOMINATED] * len(others)
         band = _band(across, up, front) if alone else []
-        traces = [*band, *role_marks(others, x, y, hover, infeasible=across.infeasible, opacity=faint)]
+        layers: list[Layer] = [*band, *across.marks(others, x, y, opacity=faint)]
         if front:
-            traces += _front(across, up, front, (intervals[i], intervals[j]), line=alone)
-        figure = theme.figure(
-            traces, height=480 if alone else 380, xaxis={"title": {"text": _title(across)}}, yaxis_title=_title(up)
-        )
+            layers += _front(across, up, front, (intervals[i], intervals[j]), line=alone)
+        layers += _expected(across, up)
+        axes = [Axis(*_range_of(view, layers, side), _title(view)) for side, view in enumerate((across, up))]
+        chart = Chart(layers, axes[0], axes[1], height=300.0 if alone else 230.0)
         if not front:
             sentence = "No trial is on the front yet: none is feasible with a value for each objective."
         else:
@@ -89,7 +89,31 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
             sentence = " ".join([sentence, *in_words(study)])
         names = f"{shown(across.target)} and {shown(up.target)}"
         title = "The front" if alone else f"The front in {names}"
-        yield Picture("front" if alone else f"front_{i}_{j}", title, sentence, figure, wide=alone)
+        yield Picture("front" if alone else f"front_{i}_{j}", title, sentence, chart, "first")
+
+
+def _expected(across: StudyView, up: StudyView) -> list[Layer]:
+    """Experiments under way, where the models expect them."""
+    beliefs = across.diagnosis.belief, up.diagnosis.belief
+    if beliefs[0] is None or beliefs[1] is None or not across.pending:
+        return []
+    places = list(across.pending.values())
+    (_, x, _), (_, y, _) = (belief.quantiles(places, LEVELS) for belief in beliefs if belief is not None)
+    labels = [f"trial {number}, under way" for number in across.pending]
+    return [theme.role_points("pending", "under way", x.tolist(), y.tolist(), labels=labels)]
+
+
+def _range_of(view: StudyView, layers: Sequence[Layer], side: int) -> tuple[float, float]:
+    """What was measured and what is expected, but not more than the measured range beyond it."""
+    low, high = float(view.values.min()), float(view.values.max())
+    reach = (high - low) or math.inf
+    seen: list[float] = [low, high]
+    for layer in layers:
+        if isinstance(layer, (Points, Area)):
+            seen += [value for value in (layer.x, layer.y)[side] if value is not None]
+        bars = (layer.across, layer.along)[side] if isinstance(layer, Points) else None
+        seen += [end for each in bars or () for end in each]
+    return fitted([min(max(value, low - reach), high + reach) for value in seen])
 
 
 def _title(view: StudyView) -> str:
@@ -123,38 +147,33 @@ def _intervals(view: StudyView, front: Sequence[FrozenTrial]) -> Array | None:
 
 def _front(
     across: StudyView, up: StudyView, front: Sequence[FrozenTrial], believed: Sequence[Array | None], *, line: bool
-) -> list[Any]:
+) -> list[Layer]:
     """Markers at what was measured, what the models take for possible there, and the edge of what was reached."""
     x, y = (np.array([view.value(trial) for trial in front]) for view in (across, up))
-    numbers = [trial.number for trial in front]
-    traces = []
+    layers: list[Layer] = []
     if line:
         order = np.argsort(x)
-        shape = "vh" if across.maximise else "hv"
-        traces.append(theme.line(x[order].tolist(), y[order].tolist(), "reached", theme.GOOD, shape=shape))
+        xs, ys = x[order].tolist(), y[order].tolist()
+        if across.maximise:  # what is reached goes down before it goes on
+            xs, ys = xs[::-1], ys[::-1]
+        layers.append(Line(xs, ys, "reached", theme.GOOD, steps=True))
     wide, high = believed
     if wide is not None and high is not None:
-        style = {"color": theme.BEST_LINE, "thickness": 1.5}
-        bars = {"error_x": theme.bars(wide[1], wide[0], wide[2], **style)}
-        bars["error_y"] = theme.bars(high[1], high[0], high[2], **style)
-        marker = {"symbol": "cross-thin-open", "size": 8, "color": theme.BEST_LINE}
-        hover = "the models at trial %{customdata}<br>%{x:.6g}, %{y:.6g}"
-        where = (wide[1].tolist(), high[1].tolist())
-        traces.append(theme.marks(*where, "possible there", marker, hover, customdata=numbers, **bars))
-    hover = "trial %{customdata}, on the front<br>%{x:.6g}, %{y:.6g}"
-    return [*traces, theme.marks(x.tolist(), y.tolist(), "front", FRONT, hover, customdata=numbers)]
+        at, sides = (wide[1].tolist(), high[1].tolist()), (theme.ends(wide[0], wide[2]), theme.ends(high[0], high[2]))
+        name = "possible there"
+        layers.append(Points(*at, name, theme.BEST_LINE, "dash", 0.0, across=sides[0], along=sides[1]))
+    labels = [f"trial {trial.number}, on the front: {a:.5g}, {b:.5g}" for trial, a, b in zip(front, x, y, strict=True)]
+    layers.append(Points(x.tolist(), y.tolist(), "front", theme.BEST, "circle", 5.0, labels=labels, outlined=True))
+    return layers
 
 
-def _band(across: StudyView, up: StudyView, front: Sequence[FrozenTrial]) -> list[Any]:
+def _band(across: StudyView, up: StudyView, front: Sequence[FrozenTrial]) -> list[Layer]:
     """Where the front of functions drawn from the two models lies, level by level of the first objective."""
     found = _attained(across, up, front)
     if found is None:
         return []
     grid, low, high = (values.tolist() for values in found)
-    edge = {"color": theme.MODEL, "width": 1}
-    outline = ([*grid, *grid[::-1]], [*high, *low[::-1]])
-    name = "front by the models"
-    return [theme.trace(*outline, name, mode="lines", fill="toself", fillcolor=theme.BAND, line=edge)]
+    return [Area([*grid, *grid[::-1]], [*high, *low[::-1]], "front by the models", theme.MODEL)]
 
 
 def _attained(across: StudyView, up: StudyView, front: Sequence[FrozenTrial]) -> tuple[Array, Array, Array] | None:
@@ -207,25 +226,16 @@ def hypervolume_picture(view: StudyView) -> Iterator[Picture]:
     grown = [0, *(np.flatnonzero(np.diff(volumes) > 0.0) + 1).tolist()]
     kept = list(dict.fromkeys([*grown, len(volumes) - 1]))
     x, y = [trials[i].number for i in kept], [float(volumes[i]) for i in kept]
-    trace = theme.line(x, y, "hypervolume", theme.GOOD, "trial %{x}<br>%{y:.6g}", shape="hv")
-    axis = {"title": {"text": "trial"}, "tickformat": "d", "rangemode": "tozero"}
-    title = {"title": {"text": "hypervolume"}, "rangemode": "tozero"}
-    figure = theme.figure([trace], height=300, xaxis=axis, yaxis=title, showlegend=False)
+    line = Line(x, y, "hypervolume", theme.GOOD, steps=True)
+    axes = Axis(0.0, max(x[-1], 1) * 1.02, "trial", whole=True), Axis(*fitted(y, zero=True), "hypervolume")
+    chart = Chart([line], *axes, height=190.0, legend=False)
     names = objective_names(view.study)
     at = ", ".join(f"{shown(name)} {shown(value)}" for name, value in zip(names, reference.tolist(), strict=True))
     sentence = (
         f"Volume between the front and a reference point ({at}), which grows whenever a trial enlarges the front: "
         f"last at trial {trials[grown[-1]].number}, to {shown(float(volumes[-1]))}."
     )
-    yield Picture("hypervolume", "Hypervolume", sentence, figure)
-
-
-def _range(low: float, high: float) -> str:
-    """Two numbers with as many decimals as it takes to tell them apart."""
-    decimals = 6 if high <= low else min(max(0, 1 - math.floor(math.log10(high - low))), 6)
-    return (
-        f"{low:.{decimals}f} to {high:.{decimals}f}" if max(abs(low), abs(high)) < 1e6 else f"{low:.6g} to {high:.6g}"
-    )
+    yield Picture("hypervolume", "Progress: hypervolume", sentence, chart, "first")
 
 
 def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]:
@@ -247,6 +257,6 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
         for view, found in zip(views, intervals, strict=True):
             row.append(view.value(trial))
             if found is not None:
-                row.append(_range(float(found[0, at]), float(found[2, at])))
+                row.append(from_to(float(found[0, at]), float(found[2, at])))
         rows.append([*row, *(trial.params.get(name, "") for name in names)])
     return [*columns, *names], rows

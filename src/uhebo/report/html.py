@@ -1,13 +1,14 @@
 """The report: one HTML file that needs nothing else, neither a server nor a network.
 
-Order: best parameters, diagnosis, pictures, trials (`page.html.j2`). All text of the study is escaped; should some slip
-through, the content policy of the page still runs no script but the two whose hashes it names.
+Order: verdict and next step, what to use, progress and importances; slices and maps; evidence and tables, folded
+(`page.html.j2`). All text of the study is escaped; should some slip through, the content policy of the page still runs
+no script but the one whose hash it names.
 """
 
 import base64
 import hashlib
-import json
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import resources
 from pathlib import Path
@@ -26,7 +27,9 @@ from uhebo.optuna_.fronts import objective_names
 from uhebo.report import theme
 from uhebo.report.fronts import front_table, views_of
 from uhebo.report.plots import Diagnosed, pictures_of
-from uhebo.report.text import in_csv, in_figure, optional, rendered, safe_file_name, write_atomically
+from uhebo.report.summary import Choice, choices, most_urgent, next_commands
+from uhebo.report.svg import legend_items, svg, svg_file
+from uhebo.report.text import in_csv, optional, rendered, safe_file_name, shown, write_atomically
 from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView, role_of
 
@@ -43,7 +46,45 @@ MOST_COLUMNS = 60
 TONES = {"trust": "trust", "do not trust": "distrust"}
 OTHER_KINDS = (".pdf", ".png", ".jpg", ".svg", ".md", ".txt", ".csv", ".json", ".docx", ".xlsx")
 """Endings of files that a report is not."""
-STATES = {"complete": "finished", "fail": "failed"}
+STATES = {"complete": "finished", "fail": "failed", "running": "under way", "waiting": "under way"}
+MOST_BRIEF = 7
+"""Parameters above which one page has room for the recommended point only."""
+PNG_SCALE = 3
+"""Pixels of a PNG per pixel of the picture."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on the model of one objective, and the evidence, each table with whether it needs a whole row."""
+
+    view: StudyView
+    sections: tuple[tuple[Section, bool], ...]
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        return self.view.diagnosis
+
+    @property
+    def tone(self) -> str:
+        return TONES.get(self.diagnosis.verdict, "caution")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An experiment under way."""
+
+    number: int
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a page that follows a study has besides: its version, what waits for a value, and the key to tell one."""
+
+    version: str
+    measured: tuple[str, ...]
+    key: str | None = None
+    waiting: tuple[Waiting, ...] = ()
 
 
 def write_report(
@@ -53,6 +94,8 @@ def write_report(
     diagnosis: Diagnosed = None,
     title: str | None = None,
     optimum: float | None = None,
+    place: str | None = None,
+    brief: bool = False,
 ) -> Path:
     """Write the report of a study and return where it is.
 
@@ -62,6 +105,8 @@ def write_report(
         diagnosis: what `uhebo.diagnose(study)` gave; made here where it is not given. Of several objectives, by name.
         title: heading of the page; default the study's name.
         optimum: the best possible value of one objective, where it is known: adds a picture of the regret.
+        place: how the shell calls the study (`lab.db`), for the commands to paste; without it they are Python.
+        brief: one page: verdict, what to use, what to do next, the most important pictures.
     """
     if not isinstance(path, (str, Path)):
         raise InvalidInputError(f"path is {path!r}; expected a file such as 'report.html', or a folder")
@@ -72,16 +117,32 @@ def write_report(
         )
     if target.is_dir():
         target = target / safe_file_name(f"{study.study_name}-report")
-    write_atomically(target, report_html(study, diagnosis=diagnosis, title=title, optimum=optimum))
+    page = report_html(study, diagnosis=diagnosis, title=title, optimum=optimum, place=place, brief=brief)
+    write_atomically(target, page)
     return target
 
 
-def report_html(
-    study: Study, *, diagnosis: Diagnosed = None, title: str | None = None, optimum: float | None = None
-) -> str:
-    """The page as text; the arguments are those of `write_report`."""
-    # What would end plotly.js's own script element must not be in it.
-    plotly = str(optional("plotly.offline", "plot").get_plotlyjs()).replace("</script", "<\\/script")
+def report_html(study: Study, **options: Any) -> str:
+    """The page as text; the options are those of `write_report`."""
+    return page_of(page_values(study, **options))
+
+
+def page_of(values: dict[str, Any], live: Live | None = None) -> str:
+    """The page of what `page_values` gave."""
+    as_it_is = optional("markupsafe", "plot").Markup
+    return rendered("page.html.j2", **values, live=live, policy=as_it_is(_policy(values["script"], live is not None)))
+
+
+def page_values(
+    study: Study,
+    *,
+    diagnosis: Diagnosed = None,
+    title: str | None = None,
+    optimum: float | None = None,
+    place: str | None = None,
+    brief: bool = False,
+) -> dict[str, Any]:
+    """What the template is filled with: all that takes time. The arguments are those of `write_report`."""
     as_it_is = optional("markupsafe", "plot").Markup
     views = views_of(study, diagnosis, hmc=True)
     view, drawn = views[0], pictures_of(views, optimum)
@@ -93,40 +154,75 @@ def report_html(
         (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(columns))]
-    return rendered(
-        "page.html.j2",
-        heading=named if title is None else title,
-        view=view,
-        views=views,
-        front_columns=front_columns,
-        front=front,
-        trade_offs=in_words(view.study) if view.several else [],
-        top=[row[0] for row in front] if view.several else [view.best.number] if view.best else [],
-        rows=rows,
-        best=best,
-        columns=columns,
-        shown=list(zip(columns, examples, strict=True))[:MOST_COLUMNS],
-        states=Counter(STATES.get(row[1], row[1]) for row in rows),
-        notes=sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
-        verdicts=[_verdict(each) for each in views],
-        pictures=drawn,
-        book=_book(study, drawn),
-        csv=as_it_is(_csv_link([columns, *rows])),
-        csv_name=safe_file_name(study.study_name, ".csv"),
-        policy=as_it_is(_policy(plotly, script)),
-        style=as_it_is(style),
-        plotly=as_it_is(plotly),
-        script=as_it_is(script),
-        version=__version__,
-        now=f"{datetime.now(timezone.utc):%Y-%m-%d at %H:%M}",
-    )
+    judged = [Judged(each, tuple((part, _is_wide(part)) for part in each.diagnosis.sections())) for each in views]
+    file = safe_file_name(study.study_name, "")
+    return {
+        "heading": named if title is None else title,
+        "view": view,
+        "views": views,
+        "brief": brief,
+        "choices": _shortened(choices(views)) if brief else choices(views),
+        "commands": next_commands(views, place),
+        "front_columns": front_columns,
+        "front": front,
+        "trade_offs": in_words(view.study) if view.several and front else [],
+        "top": [row[0] for row in front] if view.several else [view.best.number] if view.best else [],
+        "rows": rows,
+        "best": best,
+        "columns": columns,
+        "shown": list(zip(columns, examples, strict=True))[:MOST_COLUMNS],
+        "states": Counter(STATES.get(row[1], row[1]) for row in rows),
+        "notes": sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
+        "verdicts": judged,
+        "urgent": judged[views.index(most_urgent(views))],
+        "reasons": [(each.target, each.diagnosis.reasons) for each in views if each.diagnosis.reasons],
+        "pictures": drawn,
+        "drawn": {
+            picture.key: as_it_is(svg(picture.chart, key=picture.key, legend=not _shares_legend(picture)))
+            for picture in drawn
+        },
+        "legend": [
+            (as_it_is(mark), name)
+            for mark, name in legend_items([picture.chart for picture in drawn if _shares_legend(picture)])
+        ],
+        "csv": as_it_is(_csv_link([columns, *rows])),
+        "csv_name": f"{file}.csv",
+        "style": as_it_is(style),
+        "script": as_it_is(script),
+        "light": {"colours": theme.INK["light"], "font": theme.FONT, "file": file},
+        "version": __version__,
+        "now": f"{datetime.now(timezone.utc):%Y-%m-%d at %H:%M}",
+    }
 
 
-def _verdict(view: StudyView) -> tuple[StudyView, Diagnosis, str, list[tuple[Section, bool]]]:
-    """Of one objective: the view, its diagnosis, the tone of the verdict, and the evidence with how wide it is."""
-    found = view.diagnosis
-    sections = [(section, _is_wide(section)) for section in found.sections()]
-    return view, found, TONES.get(found.verdict, "caution"), sections
+def write_figures(
+    study: Study, folder: str | Path, *, diagnosis: Diagnosed = None, optimum: float | None = None
+) -> list[Path]:
+    """Write every picture as SVG and as PNG, with its title, in light colours; where they are.
+
+    `folder` is made if it is not there. The other arguments are those of `write_report`.
+    """
+    resvg = optional("resvg_py", "plot")
+    target, written = Path(folder), []
+    for picture in pictures_of(views_of(study, diagnosis, hmc=False), optimum):
+        text = svg_file(picture.chart, shown(picture.title))
+        for path, data in (
+            (target / f"{picture.key}.svg", text.encode()),
+            (target / f"{picture.key}.png", bytes(resvg.svg_to_bytes(svg_string=text, zoom=PNG_SCALE))),
+        ):
+            write_atomically(path, data)
+            written.append(path)
+    return written
+
+
+def _shortened(found: list[Choice]) -> list[Choice]:
+    """What fits one page."""
+    return found[:1] if any(len(choice.params) > MOST_BRIEF for choice in found) else found
+
+
+def _shares_legend(picture: Picture) -> bool:
+    """Slices and maps have the same marks: on the page they are explained once."""
+    return (picture.part == "shape" and "slice" in picture.key) or "map" in picture.key
 
 
 def _is_wide(section: Section) -> bool:
@@ -134,25 +230,14 @@ def _is_wide(section: Section) -> bool:
     return sum(3 + min(max(map(len, column)), 40) for column in columns) > WIDEST
 
 
-def _policy(*scripts: str) -> str:
-    """Nothing may be loaded and only these scripts may run; Plotly sets styles, and makes PNG files from blobs."""
-    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+def _policy(script: str, live: bool) -> str:
+    """Nothing may be loaded and only this script may run; pictures are saved by way of data and blobs."""
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    own = "'self'" if live else "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"connect-src {own}; base-uri 'none'; form-action {own}"
     )
-
-
-def _book(study: Study, drawn: list[Picture]) -> dict[str, Any]:
-    """The figures for the page's script, their common templates once."""
-    figures = []
-    for picture in drawn:
-        figure = json.loads(picture.figure.to_json())
-        figure["layout"].pop("template", None)
-        file = safe_file_name(f"{study.study_name}-{picture.key}", "")
-        figures.append({"key": picture.key, "title": in_figure(picture.title, 80), "file": file, "figure": figure})
-    return {"templates": {mode: theme.template(mode) for mode in ("light", "dark")}, "figures": figures}
 
 
 def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
@@ -172,7 +257,7 @@ def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
             verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"
             told += [verdict if found else "", *(found.get(name, "") for name in limits)]
         told += [trial.params.get(name, "") for name in parameters]
-        rows.append([*told, role_of(trial), *(trial.user_attrs.get(name, "") for name in attributes)])
+        rows.append([*told, view.role_names[role_of(trial)], *(trial.user_attrs.get(name, "") for name in attributes)])
     constrained = ["feasible", *(f"constraint {name}" for name in limits)] if limits else []
     return ["trial", "state", *names, *constrained, *parameters, "proposed by", *attributes], rows
 

@@ -1,9 +1,4 @@
-"""Pictures of a study as Plotly figures: `figures(study)`, and `pictures(study)` with a sentence for each.
-
-The figures are ordinary `plotly.graph_objects.Figure`s in SVG traces only: they combine with those of
-`optuna.visualization`, need no WebGL, and are drawn under a content policy that forbids `eval` (which Plotly's WebGL
-traces, Optuna's parallel coordinates up to 4.x among them, do not survive).
-"""
+"""Pictures of a study: `pictures(study)`, each with a sentence, and `figures(study)`, the same as Plotly figures."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,21 +8,20 @@ import numpy as np
 from optuna.study import Study
 
 from uhebo.diagnosis import Diagnosis, lengthscale_history
+from uhebo.diagnosis.words import count
 from uhebo.optuna_.trial_log import read_history
 from uhebo.report import theme
+from uhebo.report.chart import Axis, Chart, Layer, Line, Points, Texts, fitted
 from uhebo.report.fronts import several_pictures, views_of
-from uhebo.report.surrogate_plots import calibration, contour, importance, slices
-from uhebo.report.text import in_figure, optional, shown
-from uhebo.report.theme import Figure, Picture
-from uhebo.report.view import StudyView, log_places, role_marks, thinned
+from uhebo.report.model_plots import calibration, importance, maps, slices
+from uhebo.report.text import in_figure, shown
+from uhebo.report.theme import Picture
+from uhebo.report.view import StudyView, thinned
 
-TITLE = 40
-"""Room for a title above a figure, in pixels."""
 GROUPS = 12
-"""Groups of lines, each one trace of one colour."""
+"""Groups of lines, each of one colour."""
 MOST_AXES = 10
 MOST_LINES = 1000
-AXIS_LABEL = {"showarrow": False, "xanchor": "left", "xshift": 5, "font": {"size": 11, "shadow": "auto"}}
 MOST_PARAMETERS = 6
 REFITS = 10
 """Fits of an estimator that the study did not use, spread over its trials, for comparison."""
@@ -35,88 +29,102 @@ LARGEST_REFIT = 300
 FEWEST = 4
 """Finished trials from which on a history is worth drawing."""
 MOST_FITS = 300
-PANEL = 140
-"""Pixels per panel."""
+PENDING = (0.05, 0.5, 0.95)
+"""Levels of the interval in which the value of an experiment under way is expected, and of the middle in it."""
 
 
 Diagnosed = Diagnosis | Mapping[str, Diagnosis] | None
 """What `uhebo.diagnose` gave; of several objectives by name, as `ParetoResult.diagnose` gives it."""
 
 
-def figures(study: Study, diagnosis: Diagnosed = None, optimum: float | None = None) -> dict[str, Figure]:
-    """Every picture that can be made of the study, by name; none where no trial has finished.
+def figures(study: Study, diagnosis: Diagnosed = None, optimum: float | None = None) -> dict[str, Any]:
+    """Every picture that can be made of the study as a `plotly.graph_objects.Figure`, by name; none where no trial has
+    finished.
 
     `diagnosis` is what `uhebo.diagnosis.diagnose(study)` gave; made here where it is not given.
     `optimum`, where the best possible value is known, adds the regret.
     """
-    found = {}
-    for picture in pictures(study, diagnosis, optimum):
-        top = picture.figure.layout.margin.t + TITLE
-        picture.figure.update_layout(title={"text": in_figure(picture.title, 80)}, margin={"t": top})
-        found[picture.key] = picture.figure
-    return found
+    from uhebo.report.plotly_ import plotly_figure
+
+    return {picture.key: plotly_figure(picture) for picture in pictures(study, diagnosis, optimum)}
 
 
 def pictures(study: Study, diagnosis: Diagnosed = None, optimum: float | None = None) -> list[Picture]:
-    """`figures`, without titles in them and with a sentence for each."""
+    """Every picture, with a sentence for each."""
     return pictures_of(views_of(study, diagnosis), optimum)
 
 
 def pictures_of(views: Sequence[StudyView], optimum: float | None = None) -> list[Picture]:
     """Of one view for each objective."""
     view = views[0]
-    theme.go()
     if not view.finished:
         return []
     if view.several:
         return several_pictures(views)
     made = [*convergence(view), *([] if optimum is None or view.best is None else regret(view, optimum))]
-    for draw in (importance, slices, contour, calibration, lengthscales, arm_weights, parallel_coordinates):
+    for draw in (importance, slices, calibration, maps, parallel_coordinates, lengthscales, arm_weights):
         made.extend(draw(view))
     return made
 
 
 def convergence(view: StudyView) -> Iterator[Picture]:
-    """Every value by who proposed it, and the best so far."""
+    """Every value by who proposed it, the best so far, and what is expected of experiments under way."""
     trials = thinned(view.finished)
     numbers, values = [t.number for t in trials], [view.value(t) for t in trials]
-    traces = role_marks(trials, numbers, values, "trial %{x}<br>%{y:.6g}", infeasible=view.infeasible)
-    word, goes = ("largest", "rises") if view.maximise else ("smallest", "falls")
-    sentence = f"Values of {len(view.finished)} finished trials in the order they were started; "
+    layers: list[Layer] = []
+    sentence = f"{count(len(view.finished), 'finished trial')} in the order they were started; "
     if view.best is None:
         sentence += "none of them is feasible yet."
     else:
-        traces.append(theme.line(*_steps(view), "best so far", theme.GOOD, "best %{y:.6g}", shape="hv"))
-        which = f"{word} feasible one" if view.constraints else word
-        sentence += (
-            f"the {which} so far {goes} in steps and is {shown(view.value(view.best))} since trial {view.best.number}."
-        )
+        layers.append(Line(*_steps(view), "best so far", theme.GOOD, steps=True))
+        which = "feasible one so far" if view.constraints else "so far"
+        sentence += f"the best {which} is {shown(view.value(view.best))}, since trial {view.best.number}."
+    layers += view.marks(trials, numbers, values)
+    layers += _expected(view)
     if view.infeasible:
         sentence += f" Triangles are the {len(view.infeasible)} that do not keep the constraints."
-    figure = theme.figure(traces, xaxis=_trial_axis(view), yaxis_title=in_figure(view.target))
-    yield Picture("convergence", "Convergence", sentence, _robust_range(figure, view))
+    if view.pending:
+        sentence += f" Squares: {len(view.pending)} under way, where the model expects them."
+    (low, high), far = _robust_range(view, layers)
+    note = f"{far} far out, beyond the axis" if far else ""
+    last = max([numbers[-1], *view.pending])
+    chart = Chart(layers, _trial_axis(last), Axis(low, high, goal(view)), note=note)
+    yield Picture("convergence", "Progress", sentence, chart, "first")
 
 
-def _trial_axis(view: StudyView) -> dict[str, Any]:
-    few = view.finished[-1].number <= 12
-    return {"title": {"text": "trial"}, "tickformat": "d", "rangemode": "tozero"} | ({"dtick": 1} if few else {})
+def goal(view: StudyView) -> str:
+    """The objective's name, and which way is better."""
+    return f"{in_figure(view.target)} ({'larger' if view.maximise else 'smaller'} is better)"
 
 
-def _robust_range(figure: Figure, view: StudyView) -> Figure:
-    """Where a few bad values are far out, the axis shows the others; the good end is always in sight."""
+def _expected(view: StudyView) -> list[Points]:
+    """Experiments under way, where the model expects them."""
+    belief = view.diagnosis.belief
+    if belief is None or not view.pending:
+        return []
+    low, middle, high = belief.quantiles(list(view.pending.values()), PENDING)
+    labels = [f"trial {n}: expected {a:.4g} to {b:.4g}" for n, a, b in zip(view.pending, low, high, strict=True)]
+    bars = theme.ends(low, high)
+    numbers = list(view.pending)
+    return [theme.role_points("pending", "under way", numbers, middle.tolist(), labels=labels, along=bars)]
+
+
+def _trial_axis(last: int, first: int = 0) -> Axis:
+    return Axis(first - 0.02 * max(last - first, 1), max(last, first + 1) * 1.02, "trial", whole=True)
+
+
+def _robust_range(view: StudyView, layers: Sequence[Layer]) -> tuple[tuple[float, float], int]:
+    """Where a few bad values are far out, the axis shows the others; the good end is always in sight. And how many."""
     values = view.values
     low, quarter, three, high = (float(q) for q in np.quantile(values, [0.0, 0.25, 0.75, 1.0]))
     reach = 6.0 * (three - quarter)
     bounds = (max(low, quarter - reach), high) if view.maximise else (low, min(high, three + reach))
     if len(values) >= 10 and reach > 0 and high - low > 3.0 * (bounds[1] - bounds[0]):
-        margin = 0.05 * (bounds[1] - bounds[0])
-        figure.update_yaxes(range=[bounds[0] - margin, bounds[1] + margin])
-        figure.add_annotation(
-            text="values far out are beyond the axis: double-click to see all",
-            xref="paper", yref="paper", x=1.0, y=1.0, xanchor="right", yanchor="top", showarrow=False,
-            font={"size": 11},
-        )  # fmt: skip
-    return figure
+        return fitted(bounds), int(np.sum((values < bounds[0]) | (values > bounds[1])))
+    expected = [layer.along for layer in layers if isinstance(layer, Points) and layer.along]
+    bars = [end for sides in expected for side in sides for end in side]
+    middle, half = (low + high) / 2, 0.75 * (high - low)
+    return fitted([*values.tolist(), *(min(max(end, middle - half), middle + half) for end in bars)]), 0
 
 
 def _steps(view: StudyView) -> tuple[list[int], list[float]]:
@@ -133,16 +141,17 @@ def regret(view: StudyView, optimum: float) -> Iterator[Picture]:
     x, best = _steps(view)
     gaps = [max(optimum - value if view.maximise else value - optimum, 0.0) for value in best]
     floor = 1e-12 * max(1.0, abs(optimum))
-    hover = "trial %{x}<br>regret %{y:.3g}"
-    trace = theme.line(x, [max(gap, floor) for gap in gaps], "regret", theme.GOOD, hover, shape="hv")
-    axis = {"title": {"text": "regret of the best so far"}, "type": "log", "exponentformat": "e"}
-    figure = theme.figure([trace], xaxis=_trial_axis(view), yaxis=axis, showlegend=False)
+    drawn = [max(gap, floor) for gap in gaps]
+    low, high = min(drawn), max(drawn)
+    axis = Axis(low / 1.3, high * 1.3, "regret of the best so far", log=True)
+    line = Line(x, drawn, "regret", theme.GOOD, steps=True)
+    chart = Chart([line], _trial_axis(view.finished[-1].number), axis, legend=False)
     sentence = f"Distance of the best value so far from the known optimum {shown(optimum)}; it ends at {gaps[-1]:.3g}."
-    yield Picture("regret", "Regret", sentence, figure)
+    yield Picture("regret", "Regret", sentence, chart, "first")
 
 
 def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
-    """One line per trial across the value and all parameters, coloured by the rank of its value."""
+    """One line per trial down across the value and all parameters, coloured by the rank of its value."""
     names = (view.ranked or view.space.names)[:MOST_AXES]
     trials = thinned(view.modelled, MOST_LINES)
     if not names or len(trials) < 2:
@@ -150,93 +159,73 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
     values = np.array([view.value(t) for t in trials], dtype=np.float64)
     low, span = float(values.min()), float(np.ptp(values))
     columns = [(values - low) / span if span > 0 else np.full(len(values), 0.5)]
-    ticks = [[(i / 4, f"{low + span * i / 4:.3g}") for i in range(5)] if span > 0 else [(0.5, f"{low:.3g}")]]
+    ends = [(f"{low:.3g}", f"{low + span:.3g}")]
     for axis in (view.axes[name] for name in names):
         there = [axis.name in t.params for t in trials]
         positions = iter(axis.positions([t.params[axis.name] for t in trials if axis.name in t.params]))
         columns.append(np.array([axis.unit(next(positions)) if has else np.nan for has in there]))
-        ticks.append([(axis.unit(place), text) for place, text in zip(*axis.ticks(12, 12), strict=True)])
+        ends.append(axis.end_texts())
     table = np.round(np.column_stack(columns), 4)
     feasible = np.array([t.number not in view.infeasible for t in trials])
     rank = np.lexsort((values if view.maximise else -values, feasible)).argsort()
-    traces = []
-    colours = [[0, theme.WORST_LINE], [1, theme.BEST_LINE]]
-    blended = optional("plotly.colors", "plot").sample_colorscale
+    depths: list[float | None] = [*(-float(i) for i in range(table.shape[1])), None]
+    layers: list[Layer] = []
     for group, rows in enumerate(table[rank * GROUPS // len(trials) == i] for i in range(GROUPS)):
         share = (group / (GROUPS - 1)) ** 3
-        style = {"color": blended(colours, share)[0], "width": 1.0 + 1.2 * share}
-        x: list[int | None] = [*range(table.shape[1]), None] * len(rows)
         # A parameter that a trial has not is passed over.
-        y: list[float | None] = [None if v is None or v != v else v for row in rows.tolist() for v in (*row, None)]
+        x: list[float | None] = [None if v is None or v != v else v for row in rows.tolist() for v in (*row, None)]
         if len(rows):
-            traces.append(theme.trace(x, y, mode="lines", line=style, opacity=0.4 + 0.5 * share))
-    bar = {"tickvals": [0, 1], "ticktext": ["worst", "best"], "thickness": 12, "outlinewidth": 0, "len": 0.9}
-    scale = {"color": [0, 1], "colorscale": colours, "size": 0.1, "colorbar": bar}
-    traces.append(theme.marks([None], [None], "", scale))
-    labels = [in_figure(view.target, 14), *(in_figure(name, 16) for name in names)]
-    figure = theme.figure(
-        traces,
-        height=420,
-        xaxis={
-            "tickvals": list(range(len(labels))), "ticktext": labels, "side": "top", "showline": False, "ticks": "",
-            "range": [-0.15, len(labels) - 0.4], "gridcolor": theme.NEUTRAL, "gridwidth": 1,
-        },
-        yaxis={"visible": False, "range": [-0.06, 1.06]},
-        annotations=[{"x": i, "y": y, "text": text, **AXIS_LABEL} for i, axis in enumerate(ticks) for y, text in axis],
-        margin={"l": 24, "r": 24, "t": 40, "b": 24},
-        showlegend=False,
-    )  # fmt: skip
+            best = group == GROUPS - 1
+            name, colour = ("best trials" if best else "", theme.BEST_LINE if best else theme.WORST_LINE)
+            width, opacity = 1.0 + 1.2 * share, 0.25 + 0.65 * share
+            layers.append(Line(x, depths * len(rows), name, colour, width=width, opacity=opacity))
+    labels = [in_figure(view.target), *map(in_figure, names)]
+    down = [-float(i) for i in range(len(labels))]
+    for i in down:
+        layers.insert(0, Line([0.0, 1.0], [i, i], "", "quiet", width=1.0))
+    layers.append(Texts([0.0] * len(labels), down, [first for first, _ in ends], rise=-13.0, quiet=True))
+    layers.append(Texts([1.0] * len(labels), down, [last for _, last in ends], "end", rise=-13.0, quiet=True))
+    layers.append(Texts([0.5] * len(labels), down, labels, "middle", rise=-13.0))
+    axes = Axis(0.0, 1.0, hidden=True), Axis(down[-1] - 0.5, 0.1, hidden=True)
+    chart = Chart(layers, *axes, height=46.0 * len(labels))
     sentence = (
-        f"One line for each of {len(trials)} trials across the value and {len(names)} parameters, most important "
+        f"One line for each of {len(trials)} trials down across the value and {len(names)} parameters, most important "
         "first; the golden lines are the best trials."
     )
-    yield Picture("parallel", "Parallel coordinates", sentence, figure)
+    yield Picture("parallel", "All trials at once", sentence, chart, "more")
 
 
 def lengthscales(view: StudyView) -> Iterator[Picture]:
-    """One panel per parameter: lengthscale at each fit, the consistent estimate against MAP."""
+    """One picture per parameter: lengthscale at each fit, the consistent estimate against MAP."""
     if not view.ranked or len(view.modelled) < FEWEST:
         return
     every = math.ceil(min(len(view.modelled), LARGEST_REFIT) / REFITS)
     history = lengthscale_history(view.study, max(every, 2))
     if not history.by_estimator:
         return
-    names = view.ranked[:MOST_PARAMETERS]
     called = {name: theme.ESTIMATOR_NAMES.get(name, in_figure(name)) for name in sorted(history.by_estimator)}
-    height = PANEL * len(names) + 120
-    figure = theme.panels([in_figure(name, 60) for name in names], 30 / (PANEL * len(names)), height)
-    figure.update_annotations(x=0, xanchor="left", font={"size": 13})
-    for row, name in enumerate(names, 1):
-        column, seen = history.names.index(name), []
+    for rank, name in enumerate(view.ranked[:MOST_PARAMETERS], 1):
+        column, seen, layers, numbers = history.names.index(name), [], [], []
         for estimator, label in called.items():
             label += ", fitted afterwards" if estimator in history.fitted else ""
             fits = thinned(history.by_estimator[estimator], MOST_FITS)
             lengths = [math.exp(log_theta[column]) for _, log_theta in fits]
             seen += lengths
+            numbers += [number for number, _ in fits]
             colour, dash = theme.ESTIMATOR_COLOURS.get(estimator, theme.NEUTRAL), theme.ESTIMATOR_DASHES.get(estimator)
-            hover = "trial %{x}<br>lengthscale %{y:.3g}"
-            trace = theme.line([number for number, _ in fits], lengths, label, colour, hover, width=2, dash=dash)
-            marker = {"size": 5, "symbol": "circle-open" if estimator == "map" else "circle"}
-            trace.update(mode="lines+markers", marker=marker, legendgroup=label, showlegend=row == 1)
-            figure.add_trace(trace, row, 1)
-        _log_axis(figure, row, seen)
-    figure.update_xaxes(row=len(names), col=1, title={"text": "trial"}, tickformat="d")
-    figure.update_layout(margin={"t": 80}, legend={"y": 1 + 30 / height})
-    sentence = (
-        "Lengthscale of each parameter in units of its range at every fit, by "
-        f"{' and '.join(called.values())}: long means "
-        "the parameter hardly matters, and estimates that stay apart mean that the data do not settle the matter."
-    )
-    yield Picture("lengthscales", "Lengthscales over time", sentence, figure)
-
-
-def _log_axis(figure: Figure, row: int, lengths: list[float]) -> None:
-    """At least one decade, so that a steady lengthscale looks steady, with as many labels as have room."""
-    logs = [math.log10(length) for length in lengths]
-    middle, half = (min(logs) + max(logs)) / 2, 1.1 * max(max(logs) - min(logs), 1.0) / 2
-    places = log_places(10 ** (middle - half), 10 ** (middle + half), 4)
-    labels = {"tickvals": places, "ticktext": [f"{place:.3g}" for place in places]}
-    figure.update_yaxes(row=row, col=1, type="log", range=[middle - half, middle + half], **labels)
+            x = [number for number, _ in fits]
+            layers.append(Line(x, lengths, label, colour, width=2.0, dash=dash or "", marks=True))
+        # At least one decade, so that a steady lengthscale looks steady.
+        logs = [math.log10(length) for length in seen]
+        middle, half = (min(logs) + max(logs)) / 2, 1.1 * max(max(logs) - min(logs), 1.0) / 2
+        axis = Axis(10 ** (middle - half), 10 ** (middle + half), "lengthscale / range", log=True)
+        chart = Chart(layers, _trial_axis(max(numbers), min(numbers)), axis, height=150.0)
+        sentence = (
+            f"Lengthscale of {shown(name)} in units of its range at every fit, by {' and '.join(called.values())}: "
+            "long means that the parameter hardly matters, and estimates that stay apart mean that the data do not "
+            "settle the matter."
+        )
+        yield Picture(f"lengthscales_{rank}", f"Lengthscale of {shown(name)} over time", sentence, chart, "more")
 
 
 def arm_weights(view: StudyView) -> Iterator[Picture]:
@@ -250,26 +239,22 @@ def arm_weights(view: StudyView) -> Iterator[Picture]:
     drawn = [trial for trial in ours if "arm" in trial.tags]
     if not drawn:
         return
-    hover = "trial %{x}<br>%{y:.0%}"
     weights = [t.tags["p"] if t.tags["arm"] == 0 else 1.0 - t.tags["p"] for t in drawn]
     probability, colour = "probability of the random arm", theme.ROLE_COLOURS["random"]
-    traces = [theme.line([t.number for t in drawn], weights, probability, colour, hover, shape="hv")]
+    layers: list[Layer] = [Line([t.number for t in drawn], weights, probability, colour, steps=True)]
     for arm, role in enumerate(("random", "model")):
         chosen = [(t.number, w) for t, w in zip(drawn, weights, strict=True) if t.tags["arm"] == arm]
         if chosen:
             x, y = zip(*thinned(chosen), strict=True)
-            traces.append(theme.marks(x, y, f"{role} arm drawn", theme.role_marker(role)))
+            layers.append(theme.role_points(role, f"{role} arm drawn", x, y))
     random = np.cumsum([t.tags["role"] == "random" for t in ours]) / np.arange(1, len(ours) + 1)
     shares = thinned(list(zip((t.number for t in ours), np.round(random, 4).tolist(), strict=True)))
     x, y = zip(*shares, strict=True)
-    traces.append(theme.line(x, y, "share of random points", theme.NEUTRAL, hover, dash="dot", width=2))
-    figure = theme.figure(
-        traces,
-        xaxis={"title": {"text": "trial"}, "tickformat": "d"},
-        yaxis={"title": {"text": "probability, share"}, "range": [-0.02, 1.02], "tickformat": ".0%"},
-    )
+    layers.append(Line(x, y, "share of random points", theme.NEUTRAL, width=2.0, dash="2 3"))
+    axis = Axis(-0.02, 1.02, "probability, share", percent=True)
+    chart = Chart(layers, _trial_axis(ours[-1].number, ours[0].number), axis, height=180.0)
     sentence = (
         f"Probability with which the bandit draws the arm that includes random points: {weights[0]:.0%} at first, "
         f"{weights[-1]:.0%} at the last of {len(drawn)} trials; {shares[-1][1]:.0%} of the points were random."
     )
-    yield Picture("arms", "Weights of the arms", sentence, figure)
+    yield Picture("arms", "Random or model over time", sentence, chart, "more")

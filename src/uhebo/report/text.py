@@ -60,13 +60,30 @@ def shown(value: Any) -> str:
 
 
 def in_figure(value: Any, limit: int = LABEL) -> str:
-    """For a label of a Plotly figure: tags and templates (`%{…}`) lose their meaning; Plotly decodes the entities.
-
-    Names that differ often differ at the end, so a long one loses its middle.
-    """
+    """For a label of a picture. Names that differ often differ at the end, so a long one loses its middle."""
     text, end = shown(value), (limit - 1) // 2
-    short = text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[-end:]}"
-    return html.escape(short, quote=False).replace("%{", "% {")
+    return text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[-end:]}"
+
+
+def in_plotly(value: Any) -> str:
+    """For a text of a Plotly figure: tags and templates (`%{…}`) lose their meaning; Plotly decodes the entities."""
+    return html.escape(str(value), quote=False).replace("%{", "% {")
+
+
+def plus_minus(middle: float, deviation: float) -> str:
+    """A figure and its deviation, to two digits of the deviation."""
+    if not 1e-4 <= deviation < 1e6 or abs(middle) >= 1e6:
+        return f"{middle:.4g} ± {deviation:.2g}"
+    decimals = max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{middle:.{decimals}f} ± {deviation:.{decimals}f}"
+
+
+def from_to(low: float, high: float) -> str:
+    """Two numbers with as many decimals as it takes to tell them apart."""
+    decimals = 6 if high <= low else min(max(0, 1 - math.floor(math.log10(high - low))), 6)
+    return (
+        f"{low:.{decimals}f} to {high:.{decimals}f}" if max(abs(low), abs(high)) < 1e6 else f"{low:.6g} to {high:.6g}"
+    )
 
 
 def in_markdown(value: Any) -> str:
@@ -112,13 +129,13 @@ def safe_file_name(name: str, suffix: str = ".html") -> str:
     return kept + suffix
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str | bytes) -> None:
     """Write beside the target and rename: a reader never sees half a file, and a full disk leaves the old one."""
     temporary = path.with_name(f".uhebo-{uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with temporary.open("xb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

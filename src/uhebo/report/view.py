@@ -1,7 +1,7 @@
 """What the pictures are drawn from: the study, read once, its parameters as axes, and the diagnosis."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,11 @@ from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.fronts import balanced, front_trials, objective_names, oriented
 from uhebo.optuna_.log_space import space_of_log
+from uhebo.optuna_.points import ORIGIN, REPEATS
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
-from uhebo.report.text import in_figure
+from uhebo.report.chart import Axis, Points
+from uhebo.report.text import in_figure, shown
 from uhebo.space import SearchSpace
 from uhebo.space.columns import Choices, Continuous
 from uhebo.types import Array
@@ -29,7 +31,10 @@ MOST_POINTS = 1500
 CURVE = 121
 """Places along a continuous parameter at which a curve is drawn."""
 SURFACE = 41
-"""Places along each side of a contour plot."""
+"""Places along each side of a map."""
+AT_RANDOM = "at random"
+"""Origin of a point that a person asked for at random."""
+MOST_PENDING = 100
 
 
 @dataclass(frozen=True)
@@ -69,45 +74,26 @@ class ParameterAxis:
             return 0.0
         return position / (high - low) - low / (high - low)  # each term is finite where the difference overflows
 
-    def ticks(self, most: int, label: int) -> tuple[list[float], list[str]]:
-        """Places along the axis, and what stands there in at most `label` characters."""
-        low, high = self.ends
+    def end_texts(self) -> tuple[str, str]:
+        """What stands at the two ends."""
         if isinstance(self.distribution, CategoricalDistribution):
-            choices = self.distribution.choices
-            at = range(0, len(choices), math.ceil(len(choices) / most))
-            return [float(i) for i in at], [in_figure(choices[i], label) for i in at]
-        places = log_places(low, high) if self.log else np.linspace(low, high, 5).tolist()
-        if isinstance(self.distribution, IntDistribution):
-            places = sorted({float(round(place)) for place in places})
-        return places, [f"{p:.0f}" if 100 <= abs(p) < 1e6 else f"{p:.3g}" for p in places]
-
-    def layout(self) -> dict[str, Any]:
-        """Settings of a Plotly axis."""
+            return in_figure(self.distribution.choices[0], 16), in_figure(self.distribution.choices[-1], 16)
         low, high = self.ends
-        axis: dict[str, Any] = {"title": {"text": in_figure(self.name)}}
-        if self.categorical or self.log:
-            places, texts = self.ticks(20, 16)
-            axis |= {"tickmode": "array", "tickvals": places, "ticktext": texts}
-        if self.categorical:
-            return axis | {"range": [low - 0.6, high + 0.6], "showgrid": False}
+        return f"{low:.4g}", f"{high:.4g}"
+
+    def axis(self) -> Axis:
+        """With its name, its range and some room on both sides."""
+        low, high = self.ends
+        name = in_figure(self.name)
+        if isinstance(self.distribution, CategoricalDistribution):
+            ticks = tuple((float(i), in_figure(choice, 16)) for i, choice in enumerate(self.distribution.choices))
+            return Axis(low - 0.6, high + 0.6, name, ticks=ticks, grid=False)
         if self.log:
-            margin = 0.03 * (math.log10(high) - math.log10(low))
-            return axis | {"type": "log", "range": [math.log10(low) - margin, math.log10(high) + margin]}
-        axis["range"] = [low - 0.03 * (high - low), high + 0.03 * (high - low)]
-        if isinstance(self.distribution, IntDistribution):
-            axis |= {"tickformat": ",d"} | ({"dtick": 1, "tick0": low} if high - low <= 12 else {})
-        return axis
-
-
-def log_places(low: float, high: float, most: int = 7) -> list[float]:
-    """Round numbers from low to high for a log axis: 1, 2, 5 times the powers of ten if they are few, else powers."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for digits, step in (((1, 2, 5), 1), ((1,), 1), ((1,), max(1, math.ceil((last - first) / most)))):
-        places = [float(f"{digit}e{power}") for power in range(first, last + 1, step) for digit in digits]
-        inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
-        if len(inside) <= most:
-            break
-    return inside if len(inside) >= 2 else [float(f"{place:.3g}") for place in np.geomspace(low, high, 3)]
+            room = (high / low) ** 0.03
+            return Axis(low / room, high * room, name, log=True)
+        whole = isinstance(self.distribution, IntDistribution)
+        room = 0.03 * (high / 2 - low / 2) * 2 or 0.5
+        return Axis(low - room, high + room, name, whole=whole)
 
 
 def entries(space: SearchSpace, name: str, count: int) -> Array:
@@ -232,6 +218,39 @@ class StudyView:
         missed = np.array([self.infeasible.get(trial.number, 0.0) for trial in trials])
         return [trials[int(i)] for i in np.lexsort((behind, missed))]
 
+    @cached_property
+    def pending(self) -> dict[int, dict[str, Any]]:
+        """Parameters of experiments under way, by number; the latest ones."""
+        trials = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING))
+        # An enqueued trial has no parameters yet, only those that it will have.
+        places = {trial.number: trial.params or dict(trial.system_attrs.get("fixed_params") or {}) for trial in trials}
+        known = {number: found for number, found in places.items() if found.keys() <= self.space.distributions.keys()}
+        inside = self.space.contains_many(list(known.values()))
+        return dict([each for each, use in zip(known.items(), inside, strict=True) if use][-MOST_PENDING:])
+
+    @cached_property
+    def role_names(self) -> dict[str, str]:
+        """What roles are called: trials that are nobody's are the reader's own where uhebo made the others."""
+        trials = self.study.get_trials(deepcopy=False)
+        ours = "uhebo:shell" in self.study.user_attrs or any(role_of(trial) != "other" for trial in trials)
+        asked = any("fixed_params" in trial.system_attrs for trial in trials)
+        return theme.ROLE_NAMES | ({} if ours or asked else {"other": theme.UNTAGGED})
+
+    def marks(
+        self, trials: Sequence[FrozenTrial], x: Any, y: Any, *, opacity: Any = (), **options: Any
+    ) -> list[Points]:
+        """One layer per role that proposed any of the trials; those that miss the constraints are in one of theirs."""
+        roles = ["infeasible" if trial.number in self.infeasible else role_of(trial) for trial in trials]
+        layers = []
+        for role, name in {**self.role_names, "infeasible": "infeasible"}.items():
+            rows = [i for i, found in enumerate(roles) if found == role]
+            if rows:
+                labels = [f"trial {trials[i].number}: {shown(self.value(trials[i]))}" for i in rows]
+                shade = [opacity[i] for i in rows] if len(opacity) else ()
+                at = [x[i] for i in rows], [y[i] for i in rows]
+                layers.append(theme.role_points(role, name, *at, labels=labels, opacity=shade, **options))
+        return layers
+
     def star(self, trial: FrozenTrial) -> str:
         """What a trial is called whose place is marked by a star."""
         if trial.number in self.infeasible or not self.several:
@@ -256,40 +275,15 @@ class StudyView:
 
 def role_of(trial: FrozenTrial) -> str:
     """Which part of a method proposed a trial; "other" for another sampler, or a point of the user's own."""
+    if REPEATS in trial.user_attrs:
+        return "repeat"
     if "fixed_params" in trial.system_attrs:
         return "other"
+    if ORIGIN in trial.user_attrs:  # `uhebo suggest --random`; with --fix or --near the model chooses
+        return "random" if trial.user_attrs[ORIGIN] == AT_RANDOM else "model"
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
     return role if role in ("initial", "random", "model") else "other"
-
-
-def role_marks(
-    trials: Sequence[FrozenTrial],
-    x: Any,
-    y: Any,
-    hover: str,
-    filled: bool = False,
-    infeasible: Collection[int] = (),
-    **of_each: Any,
-) -> Any:
-    """One trace per role that proposed any of the trials, at x, y; `of_each` holds marker settings with a value each.
-
-    In `hover`, %{customdata} is the trial's number. `filled` is for coloured surfaces, on which thin lines are lost.
-    Trials with the numbers `infeasible` are in a trace of their own.
-    """
-    traces = []
-    roles = ["infeasible" if trial.number in infeasible else role_of(trial) for trial in trials]
-    for role, name in {**theme.ROLE_NAMES, "infeasible": "infeasible"}.items():
-        rows = [i for i, found in enumerate(roles) if found == role]
-        marker = dict(theme.INFEASIBLE) if role == "infeasible" else theme.role_marker(role)
-        if filled:
-            symbol = marker["symbol"].removesuffix("-open").removesuffix("-thin")
-            marker |= {"symbol": symbol, "line": {"color": "#ffffff", "width": 1.2}}
-        marker |= {setting: [values[i] for i in rows] for setting, values in of_each.items()}
-        if rows:
-            numbers, places = [trials[i].number for i in rows], ([x[i] for i in rows], [y[i] for i in rows])
-            traces.append(theme.marks(*places, name, marker, hover, customdata=numbers, legendgroup=role))
-    return traces
 
 
 def thinned(items: Sequence[Any], most: int = MOST_POINTS) -> list[Any]:

@@ -29,7 +29,10 @@ _REMEDIES = {
     errno.EADDRINUSE: "; choose another --port",
     errno.ENAMETOOLONG: "; choose a shorter name",
 }
-_EXTRAS = {"plotly": "plot", "matplotlib": "plot", "optuna_dashboard": "dashboard", "psycopg": "postgres"}
+_EXTRAS = {
+    "plotly": "plot", "jinja2": "plot", "resvg_py": "plot", "optuna_dashboard": "dashboard", "psycopg": "postgres",
+    "mcp": "mcp",
+}  # fmt: skip
 
 
 def one_line(text: str) -> str:
