@@ -52,7 +52,7 @@ COMMANDS = [
 ]
 COMMANDS += ["methods", "bench", "problems", "reproduce"]  # the last three from the second distribution
 
-WITHOUT_RESULTS = ("report", "dashboard", "bench", "reproduce")
+WITHOUT_RESULTS = ("report", "watch", "dashboard", "mcp", "bench", "reproduce")
 """Commands that write files or serve pages, and print nothing."""
 
 

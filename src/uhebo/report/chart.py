@@ -210,7 +210,11 @@ def texts(places: Sequence[float], percent: bool = False) -> list[str]:
     if not size:
         return ["0"] * len(places)
     if size >= 1e6 or size < 1e-3 or step < size * 1e-6:
-        return [f"{place:.3g}" if abs(place) > size * 1e-9 else "0" for place in places]
+        for digits in range(3, 17):
+            found = [f"{place:.{digits}g}" if abs(place) > size * 1e-9 else "0" for place in places]
+            if len(set(found)) == len(set(places)):
+                break
+        return found
     if step and max(gaps, default=0.0) > 1.5 * step:  # a log axis
         return [f"{place:.6g}" for place in places]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step else 0
