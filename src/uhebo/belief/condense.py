@@ -19,19 +19,26 @@ from uhebo.gp.posterior import Posterior
 from uhebo.types import Array
 
 MOST = 1000
-"""Number of observations up to which all of them are used, for a fit and for a suggestion."""
+"""Number of observations up to which all of them are used for a suggestion, and to which theta is fitted at most."""
 BEST, LATEST, SAMPLED = 384, 96, 520
-"""Observations of a fit, and of a suggestion's first look where there are more: the best,
-the latest, and of the others."""
+"""Observations of the first look where there are more: the best, the latest, and of the others."""
 NEIGHBOURS = 96
 """Observations of the second look next to each point that may be chosen."""
+
+
+def sampled_rows(count: int) -> NDArray[np.intp] | None:
+    """Rows that theta is fitted to, a random sample of `MOST`; None where all are used. A sample with more of the best
+    than there are would tell of another function."""
+    if count <= MOST:
+        return None
+    return np.sort(np.argsort(_lots(count), kind="stable")[:MOST])
 
 
 def condensed_rows(worth: Array) -> NDArray[np.intp] | None:
     """Rows of the first look, in order, for observations of this worth; None where all are used.
 
-    The sample is of those with the smallest random numbers, which an observation keeps: it changes little from one
-    suggestion to the next.
+    The others are those with the smallest random numbers, which an observation keeps: the choice changes little from
+    one suggestion to the next.
     """
     count = len(worth)
     if count <= MOST:
@@ -39,9 +46,13 @@ def condensed_rows(worth: Array) -> NDArray[np.intp] | None:
     kept = np.zeros(count, dtype=np.bool_)
     kept[np.argsort(-worth, kind="stable")[:BEST]] = True
     kept[-LATEST:] = True
-    lots = np.where(kept, np.inf, np.random.default_rng(0).random(count))
-    kept[np.argsort(lots, kind="stable")[:SAMPLED]] = True
+    kept[np.argsort(np.where(kept, np.inf, _lots(count)), kind="stable")[:SAMPLED]] = True
     return np.flatnonzero(kept)
+
+
+def _lots(count: int) -> Array:
+    """A random number for each observation, always the same."""
+    return np.random.default_rng(0).random(count)
 
 
 def local_rows(data: Data, theta: Theta, points: Array) -> NDArray[np.intp]:

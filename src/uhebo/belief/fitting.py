@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from uhebo.belief.condense import condensed_rows
+from uhebo.belief.condense import sampled_rows
 from uhebo.belief.history import History, Slot
 from uhebo.estimate import Fit, Model, default_block_size, named_estimator
 from uhebo.gp.data import Data, Theta
@@ -40,7 +40,7 @@ def fit_theta(history: History, data: Data, model: Model, slot: Slot, rng: Rng, 
         elif slot.pair % (2 * len(data) // LARGE) != 0:
             return Fit(model.estimator, prior.name, data, model.kernel, (warm,))
         else:
-            rows = condensed_rows(data.y)
+            rows = sampled_rows(len(data))
             sample = data if rows is None else data.subset(rows)
     # A constraint's theta matters near its boundary alone, and there may be several: fresh starts are rarer.
     fresh = (len(data) <= SMALL and not outcome) or slot.pair % REFIT_PERIOD == 0

@@ -1,7 +1,6 @@
 """The best of a study: one trial with what is known of it, or the front of several objectives."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,10 @@ from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
 from uhebo.cli.output import percent, plus_minus, write_json, write_table, write_text
 from uhebo.cli.records import cells, parameter_names, record, values_in
-from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis.recommendation import Recommended
-
-LEAST_TRIALS = 5
-"""Finished trials below which nothing is recommended but the best."""
 
 
 def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
@@ -30,15 +25,9 @@ def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
 
 def recommended(study: Study) -> "Recommended | None":
     """The best point by the model; None while there is none to speak of."""
-    from uhebo.diagnosis.outlook import has_model
-    from uhebo.diagnosis.recommendation import recommend
-    from uhebo.optuna_.believe import model_of
+    from uhebo.diagnosis.recommendation import recommended_if_any
 
-    with suppress(UheboError):  # a model of other parameters than those that the study goes on with
-        model = model_of(study)
-        if has_model(model) and len(model.history.finished) >= LEAST_TRIALS:
-            return recommend(study)
-    return None
+    return recommended_if_any(study)
 
 
 def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:

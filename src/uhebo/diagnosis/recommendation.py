@@ -5,6 +5,7 @@ too narrow. So this is a second opinion on the same data: hyperparameters drawn 
 noise, all of them used at once.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +17,10 @@ from uhebo.belief import Belief, OutcomeBelief
 from uhebo.belief.repeats import replicates
 from uhebo.checks import number
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
+from uhebo.diagnosis.outlook import has_model
 from uhebo.diagnosis.prospects import MOST_POINTS, worthwhile
 from uhebo.diagnosis.words import count, least_trials
-from uhebo.errors import InvalidInputError, NumericalError
+from uhebo.errors import InvalidInputError, NumericalError, UheboError
 from uhebo.estimate import Fit
 from uhebo.gp import Theta
 from uhebo.numerics.threads import single_threaded
@@ -28,6 +30,8 @@ from uhebo.types import Rng
 LEVELS = (0.05, 0.95)
 """Levels between which the objective lies with a probability of 90 %."""
 DRAWS, THETAS = 1024, 16
+LEAST_TRIALS = 5
+"""Finished trials below which nothing is recommended but the best, unless it is asked for."""
 MOST_RIVALS = 256
 """Points that may be the best one: those with the highest mean + 2 deviations."""
 
@@ -102,6 +106,15 @@ def recommend(
         numbers=numbers,
         trials=len(finished),
     )
+
+
+def recommended_if_any(study: Study) -> Recommended | None:
+    """What is recommended of one objective; None while there is nothing to speak of."""
+    with suppress(UheboError):  # a model of other parameters than those that the study goes on with
+        model = model_of(study)
+        if has_model(model) and len(model.history.finished) >= LEAST_TRIALS:
+            return recommend(study)
+    return None
 
 
 def open_opinion(belief: Belief, rng: Rng) -> OutcomeBelief:

@@ -24,6 +24,8 @@ from uhebo.methods.settings import Design
 from uhebo.types import Array
 
 DEFAULT, AGAIN = "auto", "auto, another seed"
+LATE = 4
+"""Evaluations under way from which on a proposal is a late member of a batch."""
 RIVALS, DRAWS, INCUMBENTS = 24, 64, 8
 """Points that may be the best one, joint draws of their values, and quantiles of the largest that are kept."""
 
@@ -96,6 +98,15 @@ class InTurn(Step):
         return "ucb" if self.slot.t % 4 == 1 else super().acquisition
 
 
+class LateMembers(Step):
+    """A step that goes by UCB, and so by the deviation, while many evaluations are under way, every second time."""
+
+    @property
+    def acquisition(self) -> str:
+        late = len(self.pending.points) >= LATE and self.slot.number % 2 == 1
+        return "ucb" if late else super().acquisition
+
+
 def promises_kept(step: Step, fit: Fit, patience: int) -> bool:
     """A gate from one-step-ahead predictions: explore where improvements were promised and none came, or none is
     promised any more.
@@ -156,6 +167,7 @@ CANDIDATES: dict[str, Candidate] = {
     "gate from promises": Candidate(replace(RECIPE, gate=promises_kept)),
     "LogEI and UCB in turn": Candidate(step=InTurn),
     "uniform design": Candidate(design="uniform"),
+    "UCB for late members": Candidate(step=LateMembers),
     "reading distinct": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="distinct"))),
     "reading observed": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="observed"))),
     # Something left out.
