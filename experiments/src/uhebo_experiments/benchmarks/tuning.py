@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -218,34 +218,63 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write(named: Sequence[str], options: argparse.Namespace) -> None:
-    """Run what is missing, print the comparison, and with --page keep it beside the records."""
+    """Run what is missing and print the comparison, or write it from what is there."""
     folder, like = options.out, Run(DEFAULT, options.purpose, 0, options.workers)
     store, problems = Table(folder / RUNS), range(options.problems)
     if options.page:
-        done = {c: {i for i in problems if store.records(Run(c, like.purpose, i, like.workers))} for c in CANDIDATES}
-        text = ""
-        # Those that have run on the same problems share a table.
-        for size in sorted({len(indices) for indices in done.values() if indices}, reverse=True):
-            common = [i for i in problems if i in done[DEFAULT]][:size]
-            names = [c for c in CANDIDATES if c != DEFAULT and len(done[c]) == size and done[c] >= set(common)]
-            if names:
-                cells = [Run(c, like.purpose, i, like.workers) for c in (DEFAULT, *names) for i in common]
-                results = compute(cells, store, run, jobs=1, progress=False)
-                text += f"\n{size} problems.\n\n{page(results, names, common, like)}"
-                text += f"\n{power(results, common, like)}" if AGAIN in names else ""
-        text = f"{days(store)}, problems drawn for {options.purpose}, one run each.\n{text}"
+        text = (
+            f"{days(store)}, problems drawn for {options.purpose}, one run each.\n{from_records(store, like, problems)}"
+        )
         (folder / "tuning.md").write_text(text, encoding="utf-8")
         print(text)
         return
     names = [name for name in dict.fromkeys(named) if name != DEFAULT] + [AGAIN] * options.power
-    cells = [Run(name, like.purpose, i, like.workers) for i in problems for name in dict.fromkeys((DEFAULT, *names))]
+    cells = [replace(like, candidate=name, index=i) for i in problems for name in dict.fromkeys((DEFAULT, *names))]
     results = compute(cells, store, run, jobs=options.jobs, label="runs")
     print(heading(f"candidates on {options.problems} problems drawn for {options.purpose}", ("optuna",)))
-    others = [name for name in names if name != AGAIN] or ([] if options.power else [AGAIN])
-    if others and all(Run(name, like.purpose, 0, like.workers) in results for name in others):
+    others = [name for name in names if name != AGAIN]
+    if others:
         print(page(results, others, problems, like))
     if options.power:
         print(power(results, problems, like))
+
+
+def from_records(store: Table, like: Run, problems: Sequence[int]) -> str:
+    """All that the records of a table say: candidates that have run on the same problems share a table, and so do
+    those with as many trials at once."""
+    text = ""
+    for workers in sorted({header["workers"] for header, _ in store}):
+        like = replace(like, workers=workers)
+        done = {c: {i for i in problems if store.records(replace(like, candidate=c, index=i))} for c in CANDIDATES}
+        text += f"\n{workers} trials at once. {at_once(store, like, sorted(done[DEFAULT]))}\n" if workers > 1 else ""
+        for size in sorted({len(indices) for indices in done.values() if indices}, reverse=True):
+            common = sorted(done[DEFAULT])[:size]
+            names = [c for c in CANDIDATES if c != DEFAULT and len(done[c]) == size and done[c] >= set(common)]
+            if names:
+                cells = [replace(like, candidate=c, index=i) for c in (DEFAULT, *names) for i in common]
+                results = compute(cells, store, run, jobs=1, progress=False)
+                text += f"\n{size} problems.\n\n{page(results, names, common, like)}"
+                text += f"\n{power(results, common, like)}" if AGAIN in names else ""
+    return text
+
+
+def at_once(store: Table, like: Run, problems: Sequence[int]) -> str:
+    """The default with several trials at once against one after the other."""
+    one = replace(like, workers=1)
+    cells = [replace(kind, index=i) for kind in (one, like) for i in problems]
+    known = {cell: records for cell in cells if (records := store.records(cell))}
+    both = [i for i in problems if replace(one, index=i) in known]
+    apart = []
+    for i in both:
+        records = [known[replace(kind, index=i)][0] for kind in (like, one)]
+        found = scores({Run(str(k), "", i): [r] for k, r in enumerate(records)}, ["0", "1"], [i], Run("", "", i))
+        apart.append(float(found[0, 0] - found[1, 0]))
+    mean, error = _mean(np.array(apart))
+    low, high = 10 ** (mean - error), 10 ** (mean + error)
+    return (
+        f"The default against itself with one at a time, {len(both)} problems: log regret {mean:+.3f} ± {error:.3f}, a "
+        f"factor of {10**mean:.2f} in regret ({low:.2f} to {high:.2f} within one standard error)."
+    )
 
 
 if __name__ == "__main__":
