@@ -356,6 +356,9 @@ def test_what_the_first_look_does_not_know_the_second_one_does() -> None:
     whole = Posterior.of(step.data.with_values(pending, np.zeros(1)), fit.theta, fit.kernel)
     np.testing.assert_allclose(second.predict(points)[0], whole.predict(points)[0], atol=0.02)
     assert second.data.X[-1].tolist() == [0.9, 0.9]
+    # Also where as many points are pending as were left out.
+    crowded = first.grow(np.random.default_rng(1).random((70, 2)), np.full(70, 9.0))
+    assert step._incumbent((crowded,)) == pytest.approx(crowded.smoothed[: len(kept)].max())
     assert second.predict(pending)[1][0] < 0.2 * first.predict(pending)[1][0]
 
 

@@ -133,8 +133,10 @@ class Step:
 
     def _rows(self, posterior: Posterior) -> NDArray[np.intp]:
         """Rows of the data that a posterior knows, whatever it knows of pending points beside them."""
-        whole = self.kept is None or len(posterior.data) >= len(self.data)
-        return np.arange(len(self.data)) if whole or self.kept is None else self.kept
+        count = len(self.data)
+        if self.kept is None or np.array_equal(posterior.data.X[:count], self.data.X):
+            return np.arange(count)
+        return self.kept
 
     @cached_property
     def constraints(self) -> tuple[OutcomeBelief, ...]:
@@ -205,9 +207,10 @@ class Step:
         if acquisition == "thompson":
             return maximise_sample(posteriors[int(rng.integers(len(posteriors)))], explored, rng, limits)
         surface = self.surface(posteriors, limits, acquisition)
-        if self.kept is None or len(posteriors[0].data) >= len(self.data):
+        first = len(self._rows(posteriors[0]))
+        if first == len(self.data):
             return maximise(surface, explored, rng)
-        closer = partial(second_look, posteriors, self.data, len(self.kept))
+        closer = partial(second_look, posteriors, self.data, first)
         return maximise(surface, explored, rng, lambda points: replace(surface, posteriors=closer(points)))
 
     def surface(
