@@ -229,3 +229,16 @@ def test_an_infinite_value_that_counts_as_the_best_is_no_result() -> None:
     assert (found.kind, found.verdict) == ("outlier", "do not trust")
     assert found.commands("lab.db") == ("uhebo amend lab.db 15 --failed",)
     assert uhebo.diagnose(_study(rows, [*values, -math.inf]), hmc=False).kind != "outlier"
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_what_repeats_contradict_is_not_called_noise() -> None:
+    """Values that no model follows, and repeats that agree: it is not noise that hides the signal."""
+    rows = _rows(24)
+    values = np.random.default_rng(3).normal(50.0, 10.0, 24).tolist()
+    rows, values = [*rows, rows[0], rows[5]], [*values, values[0] + 0.1, values[5] - 0.2]
+    found = uhebo.diagnose(_study(rows, values), hmc=False)
+    assert found.noise is not None
+    assert found.noise.agreeing
+    assert found.kind == "weak"
+    assert not any("noise drowns" in text for text in (found.headline, *found.reasons))

@@ -127,18 +127,22 @@ def log(file: options.StudyFile, study: options.StudyName = None, as_json: optio
     """
     with study_at(file, study) as loaded:
         rows: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-            ((each.time, str(each.trial), each.what, _was(each), _now(each), each.reason), shown(each))
+            ((_moment(each.time), str(each.trial), each.what, _was(each), _now(each), each.reason), shown(each))
             for each in changes.changes(loaded)
         ]
         rows += [
-            ((e.time, e.name, "extend", extending.was(e), extending.now(e), e.reason), extending.shown(e))
+            ((_moment(e.time), e.name, "extend", extending.was(e), extending.now(e), e.reason), extending.shown(e))
             for e in changes.extensions(loaded)
         ]
         rows.sort(key=lambda row: row[0][0])
-        columns = ("time", "trial or parameter", "change", "was", "is", "reason")
+        columns = ("time (UTC)", "trial or name", "change", "was", "is", "reason")
         write([record for _, record in rows], columns, [cells for cells, _ in rows], as_json)
         if not rows:
             say("nothing has been changed")
+
+
+def _moment(time: str) -> str:
+    return time.partition("+")[0].replace("T", " ")
 
 
 def shown(change: Change) -> dict[str, Any]:

@@ -64,6 +64,11 @@ def extend(
             changed[name] = wanted
         units = with_units({}, unit or (), [*kept.named, *changed])
         _check_rules(kept, changed)
+        new = [name for name in changed if name not in {*kept.space, *_names(had or ())}]
+        if new and loaded.get_trials(deepcopy=False):
+            raise InvalidInputError(
+                f"{new[0]} is new, and there are trials without it; say which value they had: --had {new[0]}=VALUE"
+            )
         made = change(loaded, changed, had=_had(had or (), changed), units=units, reason=reason)
         rows = [(each.name, was(each), now(each)) for each in made]
         write([shown(each) for each in made], ("what", "was", "is"), rows, as_json)
@@ -104,6 +109,10 @@ def _understood(text: str, space: Mapping[str, BaseDistribution]) -> tuple[str, 
             f"{name} is {expected(known)}, and {rest!r} is no range; expected {name}=low:high"
         ) from None
     return name, tuple(int(end) if end.is_integer() and "." not in text else end for end in (low, high))
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    return [text.partition("=")[0].strip() for text in given]
 
 
 def _had(texts_given: Sequence[str], changed: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def history(
         trials = loaded.get_trials(deepcopy=False)[-(integer("--last", last, 1) if last is not None else 0) :]
         objectives = list(named_objectives(loaded))
         found = [record(trial, objectives) for trial in trials]
-        names, columns = parameter_names(trials), objectives or ["value"]
+        names, columns = parameter_names(trials, trials[-1].distributions if trials else {}), objectives or ["value"]
         others = list(dict.fromkeys(name for trial in trials for name in measured_in(trial)))
         limited = [*others, "feasible"] if others else []
         told = [

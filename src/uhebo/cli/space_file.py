@@ -284,5 +284,6 @@ def space_rows(kept: Kept) -> list[tuple[str, str, str, str, str]]:
         kind = "whole number" if isinstance(made, IntDistribution) else "number"
         steps = f" in steps of {made.step}" if made.step not in (None, 1) else ""
         scale = "logarithmic" if made.log else "linear"
-        rows.append((name, kind, f"{made.low} to {made.high}{steps}{where}", scale, shown))
+        unit = f" {kept.units[name]}" if name in kept.units else ""
+        rows.append((name, kind, f"{made.low} to {made.high}{unit}{steps}{where}", scale, shown))
     return rows

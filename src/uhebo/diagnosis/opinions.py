@@ -30,6 +30,8 @@ Recorded = tuple[tuple[int, tuple[float, ...]], ...]
 CHAIN_POINTS = 100
 """Number of trials the chain runs on, drawn at random where there are more: fewer data make its interval wider, never
 narrower."""
+AGREEING = 0.05
+"""Deviation among repeats, as a share of the range of the values, below which there is little noise."""
 MUCH_NOISE = 0.3
 """Noise deviation on standardised values from which on noise hides much of what there is to see."""
 NOISE_POINTS = 150
@@ -178,6 +180,11 @@ class Noise:
     """Deviation among repeated points, pooled; None where no point was repeated."""
     repeats: int
     """Degrees of freedom of `measured`."""
+
+    @property
+    def agreeing(self) -> bool:
+        """Whether repeats differ by next to nothing, beside how the values differ: then it is not all noise."""
+        return self.measured is not None and self.measured < AGREEING * self.value_range
 
 
 def measure_noise(belief: Belief, draws: Array | None, rng: Rng) -> Noise:

@@ -199,7 +199,7 @@ def _no_skill(evidence: Evidence) -> Finding | None:
             f"Run {max(10, least - n)} more trials, {'spread at random over the space, ' if poor else ''}"
             "and ask again.",
         )
-    if noise.against_noise > NOT_NOISE:
+    if noise.against_noise > NOT_NOISE or noise.agreeing:
         return Finding(
             "weak",
             "do not trust",
@@ -240,7 +240,7 @@ def _overconfident(evidence: Evidence) -> Finding | None:
 def _weak(evidence: Evidence) -> Finding | None:
     if evidence.calibration.r2 >= FAIR_SKILL:
         return None
-    noisy = evidence.noise.against_noise < NOT_NOISE
+    noisy = evidence.noise.against_noise < NOT_NOISE and not evidence.noise.agreeing
     return Finding(
         "weak",
         "caution",

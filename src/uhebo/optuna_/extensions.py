@@ -126,7 +126,9 @@ def extended_trials(extensions: Sequence[Extension], trials: Sequence[FrozenTria
         kept = beside if isinstance(beside, Mapping) else {}
         late = [e for e in extensions if e.after is not None and e.before is None and trial.number < e.trials]
         new = copy.copy(trial)
-        new.params = {**{e.name: e.had for e in late}, **trial.params, **{n: v for n, v in kept.items() if n in now}}
+        new.params = {**trial.params, **{n: v for n, v in kept.items() if n in now}}
+        for each in late:
+            new.params.setdefault(each.name, each.had)
         new.distributions = dict(trial.distributions)
         found.append(new)
     for name, distribution in now.items():
