@@ -77,12 +77,15 @@ def test_without_git_the_version_is_the_fallback(copy: Path, tmp_path: Path) -> 
                 "uhebo/report/note.md.j2",
             },
         ),
-        ("experiments", "uhebo_experiments", {"uhebo_experiments/py.typed"}),
+        ("experiments", "uhebo_experiments", {"uhebo_experiments/py.typed", "uhebo_experiments/problems/trained.npz"}),
     ],
 )
 def test_the_version_is_the_tag_and_the_packages_have_what_they_need(
     copy: Path, tmp_path: Path, where: str, name: str, extra: set[str]
 ) -> None:
+    for folder in ("tests", "results"):  # of which the first goes into the sdist, with all that the tests read
+        (copy / folder).mkdir()
+        (copy / folder / "file.txt").write_text("\n", encoding="utf-8")
     git(copy, "init", "--quiet")
     git(copy, "add", ".")
     git(copy, "commit", "--quiet", "-m", "all")
@@ -92,10 +95,11 @@ def test_the_version_is_the_tag_and_the_packages_have_what_they_need(
     with tarfile.open(archive) as file:
         file.extractall(tmp_path, filter="data")
     unpacked = tmp_path / f"{name}-1.2.3"
-    # Tests read what only the repository has.
-    assert {path.name for path in unpacked.iterdir()} <= {
-        "src", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "PKG-INFO", "pyproject.toml", ".gitignore"
-    }  # fmt: skip
+    assert {path.name for path in unpacked.iterdir()} - {"PKG-INFO", ".gitignore"} == (
+        {"src", "tests", "experiments", "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml"}
+        if where == "."
+        else {"src", "README.md", "LICENSE", "pyproject.toml"}
+    )
     # From the sdist, which has no git, and still the same version.
     wheel = build(unpacked, "wheel", tmp_path / "wheel", GIT_CEILING_DIRECTORIES=str(tmp_path))
     assert wheel.name == f"{name}-1.2.3-py3-none-any.whl"
@@ -179,3 +183,15 @@ def test_the_changelog_has_a_place_for_what_comes_next() -> None:
     assert headings[0] == "Unreleased"
     for heading in headings[1:]:
         assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", heading), heading
+
+
+def test_the_citation_can_be_read() -> None:
+    """By the rules of the Citation File Format 1.2: what it must have, and of the article what a reference needs."""
+    yaml = require("yaml", "pip install 'uhebo[docs]'")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= citation.keys()
+    assert citation["license"] == PROJECT["project"]["license"]
+    article = citation["preferred-citation"]
+    assert {"type", "title", "authors", "journal", "year"} <= article.keys()
+    assert all({"family-names", "given-names"} <= author.keys() for author in article["authors"])
