@@ -94,6 +94,28 @@ def test_both_faces_are_shown_in_under_ten_lines_each() -> None:
         assert min(len([line for line in code.splitlines() if line.strip()]) for code in codes if face in code) < 10
 
 
+def test_figures_of_the_readme_are_those_of_the_records() -> None:
+    """The page of the peers follows from the records (tests/test_peers.py), and the README from that page."""
+    page = (ROOT / "results" / "peers" / "peers.md").read_text(encoding="utf-8")
+
+    def column(section: str, number: int) -> dict[str, str]:
+        part = page.split(f"[start:{section}]")[1].split(f"[end:{section}]")[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if "|" in line]
+        return {row[0]: row[number] for row in rows}
+
+    rank = {name: f"{float(cell.split()[0]):.1f}" for name, cell in column("ranks", 1).items() if "±" in cell}
+    ratios = [float(column("seconds", n)["fastest other GP / uhebo"].rstrip("×")) for n in range(1, 7)]
+    noisy = {name: float(cell.split()[0]) for name, cell in column("parts", 2).items() if "±" in cell}
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert (
+        f"({rank['uhebo']}; SMAC3 {rank['smac3']}, BoTorch {rank['botorch-qlognei']}, Optuna's GPSampler "
+        f"{rank['optuna-gp']} and TPE {rank['optuna-tpe']}; random points {rank['random']})"
+    ) in text
+    assert f"is {min(ratios):.0f} to {max(ratios):.0f} times faster" in text
+    assert min(noisy, key=lambda name: noisy[name]) == "botorch-qlognei"
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
+
+
 def test_no_code_hides_from_the_tests() -> None:
     """Every block of code has a language under which it is run."""
     every = [block for page in pages() for block in blocks(page)]
