@@ -179,13 +179,13 @@ def test_the_board_ranks_and_counts() -> None:
     assert all(row[-1].endswith(" +") for row in rows)
     assert not any(row[head.index("smac3")].endswith((" +", " -")) for row in rows)
     assert [row[0] for row in rank_rows(board)[1]] == head[1:]
-    assert rank_rows(board)[1][-1] == ["random", "4.00 ± 0.00", *rank_rows(board)[1][-1][2:5], "2 / 0 / 0"]
-    assert [row[2:] for row in rank_rows(board)[1] if row[0] == OURS] == [["–"] * 4]
+    assert rank_rows(board)[1][-1] == ["random", "4.00 ± 0.00", "4.00", *rank_rows(board)[1][-1][3:6], "2 / 0 / 0"]
+    assert [row[3:] for row in rank_rows(board)[1] if row[0] == OURS] == [["–"] * 4]
     worse = Board.of(fabricated({"uhebo": 1e-1, "optuna-gp": 1e-3}))
     assert worse.record("optuna-gp") == (0, 0, 2)
     assert all(row[1].endswith(" -") for row in regret_rows(worse)[1])
     without_ours = Board.of(fabricated({"optuna-gp": 1e-2, "random": 1.0}))
-    assert [row[2:] for row in rank_rows(without_ours)[1]] == [["–"] * 4] * 2
+    assert [row[3:] for row in rank_rows(without_ours)[1]] == [["–"] * 4] * 2
     assert regret_rows(without_ours)[1][0][-1][-1].isdigit()
 
 
@@ -198,7 +198,7 @@ def test_p_values_are_corrected_as_holm_does() -> None:
 
 def test_entries_of_ours_are_no_rivals_to_correct_for() -> None:
     board = Board.of(fabricated({"uhebo": 1e-3, "uhebo-map": 1e-2, "random": 1.0}))
-    corrected = {row[0]: (row[3], row[4]) for row in rank_rows(board)[1]}
+    corrected = {row[0]: (row[4], row[5]) for row in rank_rows(board)[1]}
     assert corrected["uhebo-map"][1] == "–"
     assert corrected["random"][0] == corrected["random"][1]  # one rival, nothing to correct
 

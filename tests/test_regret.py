@@ -1,7 +1,4 @@
-"""`uhe` on sample paths of a GP whose theta is known: the mean regret per iteration falls with the budget.
-
-The small size of a figure that has more seeds.
-"""
+"""`uhe` on sample paths of a GP whose theta is known: the mean regret per iteration falls with the budget."""
 
 from __future__ import annotations
 

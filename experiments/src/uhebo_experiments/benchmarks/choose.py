@@ -1,6 +1,6 @@
-"""The tables of the page "Which method?", from the records of finished runs.
+"""The tables of the methods in the appendix "Measurements", from the records of finished runs.
 
-    python -m uhebo_experiments.benchmarks.choose [--results results/reproduction] [--out docs/tables]
+    python -m uhebo_experiments.benchmarks.choose [--results results/reproduction] [--out docs/tables/methods.md]
 
 Reads every run in the table, whichever methods and problems there are, and writes Markdown: final regret (or best
 value, where the optimum is unknown), which methods do not differ significantly from the best one, and the time of a
@@ -23,7 +23,7 @@ from scipy.stats import wilcoxon
 from uhebo.errors import UheboError
 from uhebo.methods import METHODS
 from uhebo.optuna_.believe import EARLIER_READING
-from uhebo_experiments.benchmarks.common import table
+from uhebo_experiments.benchmarks.common import sections, table
 from uhebo_experiments.problems import problem
 from uhebo_experiments.reproduce.plan import EXACT, H1_READINGS
 from uhebo_experiments.table import RUNS, Record, Table
@@ -125,7 +125,7 @@ def ordered(methods: set[str]) -> list[str]:
 
 
 def tables(runs: Runs) -> dict[str, str]:
-    """Name of the file -> Markdown."""
+    """Name of the section -> Markdown."""
     enough = {key: value for key, value in runs.items() if len(value) >= LEAST_SEEDS}
     names = sorted({name for name, _ in enough}, key=lambda name: (optimum(name) is None, name))
     methods = ordered({method for _, method in enough})
@@ -135,15 +135,15 @@ def tables(runs: Runs) -> dict[str, str]:
     known = [name for name in names if optimum(name) is not None]
     unknown = [name for name in names if optimum(name) is None]
     parts = {
-        "regret.md": _figures(enough, known, methods, leaders) if known else "No records yet.\n",
-        "values.md": _figures(enough, unknown, methods, leaders) if unknown else "No records yet.\n",
-        "leaders.md": _leaders(leaders, enough),
-        "seconds.md": _seconds(enough, methods),
+        "regret": _figures(enough, known, methods, leaders) if known else "No records yet.\n",
+        "values": _figures(enough, unknown, methods, leaders) if unknown else "No records yet.\n",
+        "leaders": _leaders(leaders, enough),
+        "seconds": _seconds(enough, methods),
     }
     left_out = sorted(f"`{method}` on {name} ({len(value)})" for (name, method), value in runs.items()
                       if len(value) < LEAST_SEEDS)  # fmt: skip
     note = f"Fewer than {LEAST_SEEDS} seeds yet, so left out: {', '.join(left_out)}.\n" if left_out else ""
-    return {**parts, "note.md": (_provenance(enough) + "\n" + note) if enough else note or "No records yet.\n"}
+    return {**parts, "note": (_provenance(enough) + "\n" + note) if enough else note or "No records yet.\n"}
 
 
 def _figures(
@@ -204,12 +204,11 @@ def _provenance(runs: Runs) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results/reproduction"))
-    parser.add_argument("--out", type=Path, default=Path("docs/tables"))
+    parser.add_argument("--out", type=Path, default=Path("docs/tables/methods.md"))
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(read_runs(Table(given.results / RUNS))).items():
-        (given.out / name).write_text(text, encoding="utf-8")
-        print(f"{given.out / name}\n\n{text}")
+    text = sections(tables(read_runs(Table(given.results / RUNS))))
+    given.out.write_text(text, encoding="utf-8")
+    print(f"{given.out}\n\n{text}")
 
 
 if __name__ == "__main__":

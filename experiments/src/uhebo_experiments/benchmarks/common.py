@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -57,6 +57,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def sections(tables: Mapping[str, str]) -> str:
+    """Tables in one file; a page includes each by its name."""
+    return "\n".join(
+        f"<!-- --8<-- [start:{name}] -->\n\n{text}\n<!-- --8<-- [end:{name}] -->\n" for name, text in tables.items()
+    )
 
 
 def days(runs: Iterable[tuple[Record, list[Record]]]) -> str:

@@ -1,7 +1,7 @@
-"""The tables of the page "Comparison": other libraries beside ours, from records.
+"""The tables of the appendix "Measurements": other libraries beside ours, from records.
 
     python -m uhebo_experiments.benchmarks.compare [--results results/reproduction] [--peaks results/peaks]
-        [--earlier results/peers-earlier.csv] [--out docs/tables]
+        [--earlier results/peers-earlier.csv] [--out docs/tables/peers.md]
 
 `results/peers-earlier.csv` has one line for each run of another library: final simple regret after the initial
 design and a number of evaluations, and the median CPU seconds of an evaluation (ask and tell). The page says how they
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from uhebo_experiments.benchmarks.choose import LEAST_SEEDS, label, optimum
-from uhebo_experiments.benchmarks.common import table
+from uhebo_experiments.benchmarks.common import sections, table
 from uhebo_experiments.table import RUNS, Table
 
 PAPER = ("branin", "hartmann3", "deceptive", "h1")
@@ -105,13 +105,13 @@ def rows(names: Mapping[str, str], losses: Losses, problems: Sequence[str]) -> l
 
 
 def tables(runs: Table, peaks: Table, earlier: Path) -> dict[str, str]:
-    """Name of the file -> Markdown."""
+    """Name of the section -> Markdown."""
     peers, seconds = read_peers(earlier)
     ours = {**read_ours(runs), **read_default(peaks)}
     mine = rows({method: f"**uhebo** `{method}`" for method in OURS}, ours, PAPER)
     return {
-        "peers.md": table(["library", *PAPER], [*mine, *rows(LIBRARIES, peers, PAPER)]),
-        "peers-seconds.md": table(
+        "regret": table(["library", *PAPER], [*mine, *rows(LIBRARIES, peers, PAPER)]),
+        "seconds": table(
             ["library", "CPU seconds"],
             [[shown, f"{statistics.median(seconds[name]):.2g}"] for name, shown in LIBRARIES.items()],
         ),
@@ -123,12 +123,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/reproduction"))
     parser.add_argument("--peaks", type=Path, default=Path("results/peaks"))
     parser.add_argument("--earlier", type=Path, default=Path("results/peers-earlier.csv"))
-    parser.add_argument("--out", type=Path, default=Path("docs/tables"))
+    parser.add_argument("--out", type=Path, default=Path("docs/tables/peers.md"))
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tables(Table(given.results / RUNS), Table(given.peaks / RUNS), given.earlier).items():
-        (given.out / name).write_text(text, encoding="utf-8")
-        print(f"{given.out / name}\n\n{text}")
+    text = sections(tables(Table(given.results / RUNS), Table(given.peaks / RUNS), given.earlier))
+    given.out.write_text(text, encoding="utf-8")
+    print(f"{given.out}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
     python -m uhebo_experiments.benchmarks.rank_checks [--results results/peers]
 
 From the committed runs on the reporting set (needs no library but uhebo): as it is reported; without the three
-functions on which there were runs of other libraries before the default was chosen, and without their noisy forms; and
-with all entries ranked in one pool. In brackets the p-value of Wilcoxon's test against uhebo, over problems, not
-corrected.
+functions on which there were runs of other libraries before the default was chosen, and without their noisy forms;
+with all entries ranked in one pool; and by the median over seeds, that is, the rank of each library's median regret on
+a problem instead of its mean rank over seeds. In brackets the p-value of Wilcoxon's test against uhebo, over problems,
+not corrected.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def main() -> None:
         "as reported": board,
         f"without {', '.join(SEEN_BEFORE)}": unseen(board),
         "one pool": OnePool(board.problems, board.libraries, board.regret),
+        "median over seeds": board.medians(),
     }
     ranks = {way: by.mean_rank() for way, by in ways.items()}
     rows = []

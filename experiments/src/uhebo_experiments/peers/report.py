@@ -86,10 +86,11 @@ def compare_peers(
     )
     page.text(
         "Each library runs at its defaults with its own random start switched off. Exceptions: `uhebo` is told the "
-        "number of trials, as our users are asked to (`uhebo-open` is not); SMAC3 is told `deterministic=True` "
-        "everywhere (it evaluates no point twice); `optuna-gp-det` is told `deterministic_objective=True` where there "
-        "is no noise; bayesian-optimization may repeat a point; CMA-ES takes its starting point alone from the initial "
-        "design; BoTorch and bayesian-optimization see integers and categories relaxed to the unit cube."
+        "number of trials, as our users are asked to (`uhebo-open` is not); SMAC3 is its `BlackBoxFacade`, told "
+        "`deterministic=True` everywhere (it evaluates no point twice); BoTorch is never told that values are exact; "
+        "`optuna-gp-det` is told `deterministic_objective=True` where there is no noise; bayesian-optimization may "
+        "repeat a point; CMA-ES takes its starting point alone from the initial design; BoTorch and "
+        "bayesian-optimization see integers and categories relaxed to the unit cube."
     )
     page.figure(
         drawn.name,
@@ -103,7 +104,8 @@ def compare_peers(
     page.text(
         "1 is best. Means over seeds and problems, each method of ours alone among the other libraries; errors and p "
         "(Wilcoxon's test on the difference; corrected for the number of other libraries by Holm's method) are over "
-        "problems. The last column counts problems on which a test over "
+        "problems. By medians: the mean over problems of the rank of each library's median regret over seeds. The last "
+        "column counts problems on which a test over "
         f"seeds finds {OURS} better than the library, cannot tell, or finds it worse (+, no mark and - below)."
     )
     page.table(*rank_rows(board), section="ranks")
