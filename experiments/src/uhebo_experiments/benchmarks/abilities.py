@@ -2,7 +2,7 @@
 
     pip install torch==2.13.0
     pip install uhebo-experiments ax-platform baybe
-    python -m uhebo_experiments.peers.abilities [--only ax,baybe] [--abilities failures]
+    python -m uhebo_experiments.benchmarks.abilities [--only ax,baybe] [--abilities failures]
 
 Prints what came of each attempt. A dash means that we know of no way, an exception that the way we know of does not
 work. One run each: the values show that an ability is there, not who is better at it.
