@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import require
 from tests.shell import Shell
-from uhebo_experiments.benchmarks import pareto, pareto_board, pareto_runs
+from uhebo_experiments.benchmarks import front_recipe, pareto, pareto_board, pareto_runs
 from uhebo_experiments.benchmarks.pareto_board import aims, board, missing_rows, rank_rows, ranks, time_ratios
 from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, run
 from uhebo_experiments.benchmarks.real_runs import OURS, Run
@@ -178,3 +178,18 @@ def test_medians_on_the_page_by_plain_arithmetic() -> None:
                 assert cell.split(" ")[0] == f"{median(finals):.2g}", (name, entry)
                 checked += 1
     assert checked >= 9
+
+
+def test_the_page_of_the_recipe_follows_from_its_records() -> None:
+    folder = RESULTS.parent / "front_recipe"
+    cells = [
+        front_recipe.Run(v, name, seed)
+        for v in front_recipe.VARIANTS
+        for name in front_recipe.PROBLEMS
+        for seed in range(6)
+    ]
+    table = Table(folder / RUNS)
+    results = {cell: records for cell in cells if (records := table.records(cell)) is not None}
+    assert len(results) == len(cells)
+    assert front_recipe.tables(results, 6) in (folder / "front_recipe.md").read_text(encoding="utf-8")
+    assert not set(front_recipe.PROBLEMS) & set(SEVERAL)

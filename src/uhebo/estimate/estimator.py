@@ -143,6 +143,8 @@ class Model:
     kernel: Kernel = MATERN52
     warped: bool = False
     """Whether values are warped towards a normal distribution before they are modelled (same order, same best)."""
+    warps_several: tuple[bool, ...] = (False, True)
+    """The same where there are several objectives: in turn, two suggestions each."""
     noise: NoiseTreatment = "estimated"
     """"none": the objective is deterministic, so the best value observed is what there is to improve on."""
     exact: bool = False
@@ -153,6 +155,10 @@ class Model:
     def prior_for(self, dimension: int) -> Prior:
         """The prior of a space with so many parameters."""
         return named_prior(self.prior, dimension)
+
+    def of_several(self, turn: int) -> Model:
+        """The model of a study with several objectives, at this turn."""
+        return replace(self, warped=self.warped and self.warps_several[turn % len(self.warps_several)])
 
     def by(self, estimator: str) -> Model:
         """The same model with theta by another estimator: a second opinion."""

@@ -23,7 +23,7 @@ from uhebo.acquire.limits import Limits, log_chance
 from uhebo.acquire.maximise import Explored, distance_to_nearest, first_free, is_free, line_points
 from uhebo.estimate import Fit, Model
 from uhebo.gp import Posterior
-from uhebo.methods.pareto import pareto
+from uhebo.methods.pareto import LEAST_MARGINS, pareto
 from uhebo.methods.step import Proposal, Step
 from uhebo.types import Array
 
@@ -50,6 +50,8 @@ class Recipe:
     """Share of a known budget at its end in which nothing is explored."""
     gate: Callable[[Step, Fit, int], bool] | None = None
     """Another rule than `is_stuck` that says when to explore: step, fit, patience -> whether."""
+    margins: tuple[float, ...] = LEAST_MARGINS
+    """With several objectives: how far the reference point lies below the front at least, in turn."""
     first_random: int | None = 16
     """The first random point, then at every power of 2; None: there is none."""
 
@@ -67,7 +69,7 @@ def auto(step: Step, recipe: Recipe = RECIPE) -> Proposal:
         return step.no_data()
     if step.history.objectives > 1:
         curious = bool(recipe.turns) and t % 2 == 0 and not is_endgame(step, recipe)
-        return pareto(step, recipe.patience if curious else None)
+        return pareto(step, recipe.patience if curious else None, recipe.margins)
     fit = step.fit(step.model_used.estimator)
     stuck = (recipe.gate or no_improvement)(step, fit, recipe.patience)
     if t % 2 or not recipe.turns or not stuck or is_endgame(step, recipe):

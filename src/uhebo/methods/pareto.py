@@ -1,15 +1,19 @@
 """Several objectives: the point with the largest expected gain of hypervolume, one GP per objective.
 
-`auto` works so on a study with two to four objectives. Each objective is standardised and warped by itself, and all of
-it happens in these units: the front, the reference point, the hypervolume. The reference point is what the user gave,
-or the worst value of each objective on the front and some way further down:
+`auto` works so on a study with two to four objectives. Each objective is standardised by itself, and all of it happens
+in these units: the front, the reference point, the hypervolume. The reference point is what the user gave, or the worst
+value of each objective on the front and some way further down:
 
-    reference_i = min_front y_i - max(0.1 (max_front y_i - min_front y_i), 0.5)
+    reference_i = min_front y_i - max(0.1 (max_front y_i - min_front y_i), margin)
 
-(Without the half standard deviation an early, short front never grows at its ends.) Points under way count as part of
-the front at their predicted means. When the last six evaluations have not enlarged the hypervolume, every second step
-asks for a second opinion: the same under the consistent thetas. Under constraints the front is that of the feasible
-trials, and the chance to be feasible is added in logarithms; while nothing is feasible, it is all that counts.
+Two things change from pair to pair of suggestions, because neither choice is right everywhere: with a large margin
+values are as they are, and an early, short front grows at its ends; with a small one they are warped, and its middle is
+filled. Where objectives have a bound that many points reach, a warp alone promises something beyond it, m times over;
+where they have long tails, none is as bad (`uhebo_experiments.benchmarks.front_recipe`). Points under way count as
+part of the front at their predicted means. When the last six evaluations have not enlarged the hypervolume, every
+second step asks for a second opinion: the same under the consistent thetas. Under constraints the front is that of
+the feasible trials, and the chance to be feasible is added in logarithms; while nothing is feasible, it is all that
+counts.
 """
 
 from collections.abc import Sequence
@@ -27,9 +31,10 @@ from uhebo.methods.step import Proposal, Step
 from uhebo.numerics.front import boxes, front_above, hypervolume, non_dominated
 from uhebo.types import Array
 
-MARGIN, LEAST_MARGIN = 0.1, 0.5
+MARGIN = 0.1
+LEAST_MARGINS = (0.5, 0.05)
 """How far the reference point lies below the worst values of the front: as a share of its extent, and at least, in
-standard deviations of the values."""
+standard deviations of the values, in turn."""
 NOTHING = 1e-3
 """Share of the hypervolume by which it has to grow for an evaluation to count as an improvement."""
 
@@ -55,7 +60,7 @@ class _State:
         )
 
 
-def pareto(step: Step, patience: int | None = None) -> Proposal:
+def pareto(step: Step, patience: int | None = None, margins: Sequence[float] = LEAST_MARGINS) -> Proposal:
     """The maximiser of the expected hypervolume improvement; once it has led nowhere for `patience` evaluations, under
     the consistent thetas."""
     objectives, tags = step.believe().objectives, {}
@@ -64,7 +69,8 @@ def pareto(step: Step, patience: int | None = None) -> Proposal:
         objectives, tags = step.believe("consistent").objectives, {"move": "opinion"}
         values = cleaned(step, objectives)
     counted = values[step.feasible] if step.feasible.any() else values[:0]
-    reference = reference_point(step, objectives, counted if len(counted) else values)
+    margin = margins[step.slot.pair % len(margins)]
+    reference = reference_point(step, objectives, counted if len(counted) else values, margin)
     pending, rng = step.pending, step.rng("maximise")
 
     def choose(state: _State) -> Array:
@@ -89,18 +95,18 @@ def cleaned(step: Step, objectives: Sequence[OutcomeBelief]) -> Array:
     return np.array([found.smoothed for found in objectives]).T
 
 
-def reference_point(step: Step, objectives: Sequence[OutcomeBelief], values: Array) -> Array:
+def reference_point(step: Step, objectives: Sequence[OutcomeBelief], values: Array, margin: float) -> Array:
     """The user's reference point in the GPs' units, or the one inferred from the front."""
     given = step.settings.reference_point
     if given is not None:
         return np.array([found.units.modelled(told) for found, told in zip(objectives, given, strict=True)])
-    return inferred_reference(values)
+    return inferred_reference(values, margin)
 
 
-def inferred_reference(values: Array) -> Array:
+def inferred_reference(values: Array, margin: float = LEAST_MARGINS[0]) -> Array:
     """The worst values of the front, and the margin below."""
     front = values[non_dominated(values)]
-    return np.asarray(front.min(axis=0) - np.maximum(MARGIN * np.ptp(front, axis=0), LEAST_MARGIN))
+    return np.asarray(front.min(axis=0) - np.maximum(MARGIN * np.ptp(front, axis=0), margin))
 
 
 def explored(step: Step, values: Array) -> Explored:

@@ -95,7 +95,8 @@ class Step:
     @cached_property
     def model_used(self) -> Model:
         """What the method believes in, the user's choices included."""
-        return self.settings.applied_to(self.method_model)
+        model = self.settings.applied_to(self.method_model)
+        return model if self.history.objectives == 1 else model.of_several(self.slot.pair)
 
     @property
     def data(self) -> Data:
