@@ -101,7 +101,7 @@ def test_pictures_of_the_search_and_of_each_objective(two: Study, each: Any) -> 
         assert (
             f"the values of trial {middle.number}, middle of the front" in found[f"objective_{index}_slice_1"].sentence
         )
-    assert "costs about" in found["front"].sentence
+    assert " costs " in found["front"].sentence
 
 
 def test_the_report_of_two_objectives(two: Study, each: Any, tmp_path: Path) -> None:
