@@ -27,7 +27,7 @@ from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import heading, table, versions
-from uhebo_experiments.benchmarks.designs import mark
+from uhebo_experiments.benchmarks.many_parameters import mark
 from uhebo_experiments.problems.several import Outcome, cube, dtlz2, zdt, zdt1_shape
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Record, Table
@@ -48,14 +48,14 @@ VARIANTS = {
 
 def plane(x: Array) -> Array:
     """(1 + g)(x1 x2, x1 (1 - x2), 1 - x1), g = Σ (x_j - 0.7)²: a flat front of three objectives."""
-    return (1.0 + ((x[2:] - 0.7) ** 2).sum()) * np.array([x[0] * x[1], x[0] * (1.0 - x[1]), 1.0 - x[0]])
+    return np.asarray((1.0 + ((x[2:] - 0.7) ** 2).sum()) * np.array([x[0] * x[1], x[0] * (1.0 - x[1]), 1.0 - x[0]]))
 
 
 def shell(x: Array) -> Array:
     """A part of a sphere, (1 + 3 mean |x_j - 0.3|) times its radius."""
     a, b = 0.5 * np.pi * x[:2]
     unit = np.array([np.cos(a) * np.cos(b), np.cos(a) * np.sin(b), np.sin(a)])
-    return (1.0 + 3.0 * np.abs(x[2:] - 0.3).mean()) * unit
+    return np.asarray((1.0 + 3.0 * np.abs(x[2:] - 0.3).mean()) * unit)
 
 
 def pieces(x: Array, objectives: int) -> Array:
