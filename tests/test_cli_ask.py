@@ -11,9 +11,9 @@ import pytest
 
 import uhebo
 from tests.shell import Shell
-from uhebo.cli.output import plus_minus
 from uhebo.diagnosis.outlook import outlook
 from uhebo.errors import UheboWarning
+from uhebo.storage.explain import plus_minus
 from uhebo.storage.places import study_at
 
 SPACE = ("--param", "x=float:0:1", "--param", "n=1:9", "--param", "gas=cat:argon,helium", "--direction", "maximize")

@@ -9,9 +9,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
-from uhebo.cli.output import percent, plus_minus, write_json, write_table, write_text
+from uhebo.cli.output import percent, write_json, write_table, write_text
 from uhebo.cli.records import cells, parameter_names, record, values_in
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
+from uhebo.storage.explain import plus_minus
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis.recommendation import Recommended

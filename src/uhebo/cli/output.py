@@ -50,14 +50,6 @@ def unquoted(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].lstrip(" ").startswith(FORMULA) else text
 
 
-def plus_minus(mean: float, deviation: float) -> str:
-    """A mean and its deviation, to two digits of the deviation."""
-    if not 1e-4 <= deviation < 1e6 or abs(mean) >= 1e6:
-        return f"{mean:.4g} ± {deviation:.2g}"
-    decimals = max(0, 1 - math.floor(math.log10(deviation)))
-    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
-
-
 def percent(chance: float) -> str:
     return "less than 0.1 %" if chance < 0.001 else f"{100.0 * chance:.2g} %"
 

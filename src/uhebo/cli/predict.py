@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from uhebo.cli import options
-from uhebo.cli.output import percent, plus_minus, write
+from uhebo.cli.output import percent, write
 from uhebo.cli.records import expected as expected_values
 from uhebo.cli.records import parsed
 from uhebo.cli.settings import with_sampler
@@ -17,6 +17,7 @@ from uhebo.diagnosis.outlook import Outlook, expect
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
+from uhebo.storage.explain import plus_minus
 from uhebo.storage.places import study_at
 
 

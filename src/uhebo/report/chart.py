@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ Symbol = Literal["circle", "circle-open", "cross", "diamond", "triangle", "star"
 Bars = tuple[Sequence[float], Sequence[float]] | None
 """Lower and upper ends of error bars."""
 Ticks = tuple[tuple[float, str], ...]
+MOST_POINTS = 1500
+"""Maximum trials drawn in one picture; a browser slows down beyond."""
 
 
 @dataclass(frozen=True)
@@ -221,3 +223,10 @@ def texts(places: Sequence[float], percent: bool = False) -> list[str]:
     if any(abs(place - round(place, decimals)) > 1e-9 * size for place in places):
         decimals += 1
     return [f"{place + 0.0:.{decimals}f}" for place in places]
+
+
+def thinned(items: Sequence[Any], most: int = MOST_POINTS) -> list[Any]:
+    """At most `most` of them, evenly spaced, the first and the last always among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[int(i)] for i in np.linspace(0, len(items) - 1, most)]

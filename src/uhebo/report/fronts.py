@@ -16,11 +16,11 @@ from uhebo.gp.posterior import sample_paths
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.fronts import front_trials, hypervolumes, objective_names, oriented, reference_point
 from uhebo.report import theme
-from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, fitted
+from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, fitted, thinned
 from uhebo.report.model_plots import EVEN, calibration, importance, maps, slices
-from uhebo.report.text import from_to, in_figure, shown
+from uhebo.report.text import from_to, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import StudyView, thinned
+from uhebo.report.view import StudyView
 from uhebo.types import Array, Rng
 
 LEVELS = (0.05, 0.5, 0.95)
@@ -117,7 +117,7 @@ def _range_of(view: StudyView, layers: Sequence[Layer], side: int) -> tuple[floa
 
 
 def _title(view: StudyView) -> str:
-    return f"{in_figure(view.target)} ({'larger' if view.maximise else 'smaller'} is better)"
+    return f"{view.label} ({'larger' if view.maximise else 'smaller'} is better)"
 
 
 def _sentence(across: StudyView, up: StudyView, front: Sequence[FrozenTrial], sure: bool, band: bool) -> str:

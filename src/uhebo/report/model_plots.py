@@ -16,10 +16,10 @@ from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import WITHOUT_RULES
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
-from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, Rods, Surface, Symbol, Texts, fitted
+from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, Rods, Surface, Symbol, Texts, fitted, thinned
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries, thinned
+from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries
 from uhebo.space.moves import switched
 from uhebo.types import Array
 
@@ -99,7 +99,7 @@ def slices(view: StudyView) -> Iterator[Picture]:
                 f"{called}: trial {best.number}, {shown(view.value(best))}",
             ),
         ]
-        chart = Chart(layers, axis.axis(), Axis(*_seen(view, low, high), in_figure(view.target)), height=190.0)
+        chart = Chart(layers, axis.axis(), Axis(*_seen(view, low, high), view.label), height=190.0)
         origin_of = f"the values of trial {best.number}, {called}" if view.several else "its best value"
         where = f", where {shown(view.space.conditions[name].text)}," if name in view.space.conditions else ""
         sentence = (
@@ -250,7 +250,7 @@ def calibration(view: StudyView) -> Iterator[Picture]:
     """Predictions against values, and coverage, where there is enough to draw."""
     found = view.diagnosis.calibration
     if found is not None and len(found.y) >= FEWEST and np.ptp(found.y) > 0:
-        yield _predictions(found, in_figure(view.target))
+        yield _predictions(found, view.label)
         yield _coverage(found)
 
 

@@ -11,12 +11,12 @@ from uhebo.diagnosis import Diagnosis, lengthscale_history
 from uhebo.diagnosis.words import count
 from uhebo.optuna_.trial_log import read_history
 from uhebo.report import theme
-from uhebo.report.chart import Axis, Chart, Layer, Line, Points, Texts, fitted
+from uhebo.report.chart import Axis, Chart, Layer, Line, Points, Texts, fitted, thinned
 from uhebo.report.fronts import several_pictures, views_of
 from uhebo.report.model_plots import calibration, importance, maps, slices
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import StudyView, thinned
+from uhebo.report.view import StudyView
 
 GROUPS = 12
 """Groups of lines, each of one colour."""
@@ -94,7 +94,7 @@ def convergence(view: StudyView) -> Iterator[Picture]:
 
 def goal(view: StudyView) -> str:
     """The objective's name, and which way is better."""
-    return f"{in_figure(view.target)} ({'larger' if view.maximise else 'smaller'} is better)"
+    return f"{view.label} ({'larger' if view.maximise else 'smaller'} is better)"
 
 
 def _expected(view: StudyView) -> list[Points]:

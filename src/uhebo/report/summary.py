@@ -10,8 +10,9 @@ from uhebo.diagnosis import recommend
 from uhebo.diagnosis.words import count
 from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, middle_of
-from uhebo.report.text import from_to, plus_minus, shown
+from uhebo.report.text import from_to, shown
 from uhebo.report.view import StudyView
+from uhebo.storage.explain import plus_minus
 
 NORMAL_90 = 1.645
 """Deviations from the middle of a normal distribution to the ends of its 90 % interval."""
@@ -41,7 +42,8 @@ def choices(views: Sequence[StudyView]) -> list[Choice]:
     if belief is not None:
         mean, deviation = (float(figure) for figure in belief.predict(best.params))
         said.append(f"the model expects {plus_minus(mean, deviation)} there, noise left out")
-    measured = Choice("Best measured", shown(value), tuple(said), dict(best.params))
+    unit = f" {view.units[view.target]}" if view.target in view.units else ""
+    measured = Choice("Best measured", shown(value) + unit, tuple(said), dict(best.params))
     try:
         found = recommend(view.study) if belief is not None else None
     except UheboError:
@@ -58,7 +60,7 @@ def choices(views: Sequence[StudyView]) -> list[Choice]:
     deviation = (high - low) / (2 * NORMAL_90)
     same = found.params == best.params
     heading = "Recommended: the best measured" if same else "Recommended"
-    first = Choice(heading, plus_minus(found.mean, deviation), tuple(told), found.params)
+    first = Choice(heading, plus_minus(found.mean, deviation) + unit, tuple(told), found.params)
     if same:
         also = f"measured {shown(value)} in trial {best.number}"
         return [Choice(heading, first.value, (also, told[0], told[2]), found.params)]
@@ -70,7 +72,7 @@ def _middle(views: Sequence[StudyView]) -> list[Choice]:
     if not front:
         return []
     trial = middle_of(views[0].study, front)
-    values = [f"{shown(view.target)} {shown(view.value(trial))}" for view in views]
+    values = [f"{shown(view.target)} {view.value(trial):.4g}" for view in views]
     said = [f"measured in trial {trial.number}, near the best in each objective"]
     for view in views:
         if view.diagnosis.belief is not None:
@@ -101,14 +103,14 @@ def in_python(command: str) -> str:
     if verb == "suggest" and "--repeat-best" in rest:
         return "study.enqueue_trial(study.best_params)"
     if verb == "suggest" and number is not None:
-        return f"study.optimize(objective, n_trials={number[1]})"
-    if verb == "amend":
+        anywhere = "study.sampler = optuna.samplers.RandomSampler(); " if "--random" in rest else ""
+        return f"{anywhere}study.optimize(objective, n_trials={number[1]})"
+    if verb == "amend" and len(rest) == 2:
         name, equals, value = rest[1].partition("=")
-        return (
-            f"uhebo.amend(study, {rest[0]}, {{{name!r}: {value}}})"
-            if equals
-            else f"uhebo.amend(study, {rest[0]}, {name})"
-        )
+        told = "failed=True" if name == "--failed" else f"{{{name!r}: {value}}}" if equals else name
+        return f"uhebo.amend(study, {rest[0]}, {told})"
     if verb == "drop":
         return f"uhebo.drop(study, {rest[0]})"
+    if verb == "extend" and (found := re.fullmatch(r"(.+)=([^:=]+):([^:=]+)", rest[0])):
+        return f"uhebo.extend(study, {{{found[1]!r}: ({found[2]}, {found[3]})}})"
     return {"best": "uhebo.corrected(study).best_trial", "history": "uhebo.Result(study).history"}.get(verb, "")

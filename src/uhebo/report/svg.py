@@ -174,6 +174,8 @@ class _Frame:
             yield f'<rect x="{x}" y="{y - 5}" width="16" height="10" fill="{layer.colour}" fill-opacity="0.45"/>'
         elif isinstance(layer, Line):
             yield self._stroke(f"M{x:.1f} {y:.1f}h16", layer)
+        elif isinstance(layer, Points) and not layer.size:  # bars alone
+            yield f'<path d="M{x:.1f} {y:.1f}h16" stroke="{paint(layer.colour)}" stroke-width="1.5"/>'
         elif isinstance(layer, Points):
             yield from self._symbols(layer, [(x + 8.0, y)], [1.0], [""])
 

@@ -70,14 +70,6 @@ def in_plotly(value: Any) -> str:
     return html.escape(str(value), quote=False).replace("%{", "% {")
 
 
-def plus_minus(middle: float, deviation: float) -> str:
-    """A figure and its deviation, to two digits of the deviation."""
-    if not 1e-4 <= deviation < 1e6 or abs(middle) >= 1e6:
-        return f"{middle:.4g} ± {deviation:.2g}"
-    decimals = max(0, 1 - math.floor(math.log10(deviation)))
-    return f"{middle:.{decimals}f} ± {deviation:.{decimals}f}"
-
-
 def from_to(low: float, high: float) -> str:
     """Two numbers with as many decimals as it takes to tell them apart."""
     decimals = 6 if high <= low else min(max(0, 1 - math.floor(math.log10(high - low))), 6)

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.corrected import corrected
+from uhebo.optuna_.extensions import units_of
 from uhebo.optuna_.fronts import balanced, front_trials, objective_names, oriented
 from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.points import ORIGIN, REPEATS
@@ -26,8 +27,6 @@ from uhebo.space import SearchSpace
 from uhebo.space.columns import Choices, Continuous
 from uhebo.types import Array
 
-MOST_POINTS = 1500
-"""Maximum trials drawn in one picture; a browser slows down beyond."""
 CURVE = 121
 """Places along a continuous parameter at which a curve is drawn."""
 SURFACE = 41
@@ -43,6 +42,7 @@ class ParameterAxis:
 
     name: str
     distribution: BaseDistribution
+    measured_in: str = ""
 
     @property
     def categorical(self) -> bool:
@@ -84,7 +84,7 @@ class ParameterAxis:
     def axis(self) -> Axis:
         """With its name, its range and some room on both sides."""
         low, high = self.ends
-        name = in_figure(self.name)
+        name = in_figure(self.name) + (f" [{in_figure(self.measured_in, 12)}]" if self.measured_in else "")
         if isinstance(self.distribution, CategoricalDistribution):
             ticks = tuple((float(i), in_figure(choice, 16)) for i, choice in enumerate(self.distribution.choices))
             return Axis(low - 0.6, high + 0.6, name, ticks=ticks, grid=False)
@@ -182,7 +182,8 @@ class StudyView:
 
     @cached_property
     def axes(self) -> dict[str, ParameterAxis]:
-        return {name: ParameterAxis(name, distribution) for name, distribution in self.space.distributions.items()}
+        known = self.space.distributions.items()
+        return {name: ParameterAxis(name, distribution, self.units.get(name, "")) for name, distribution in known}
 
     @cached_property
     def _encoded(self) -> tuple[Array, Any]:
@@ -267,6 +268,17 @@ class StudyView:
         """The parameters, the one with the largest total effect on the value first."""
         return tuple(row.name for row in self.diagnosis.importance)
 
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Of parameters and of what is measured, by name, where they are known."""
+        return units_of(self.study)
+
+    @property
+    def label(self) -> str:
+        """The objective on an axis: its name, and its unit."""
+        unit = self.units.get(self.target)
+        return in_figure(self.target) + (f" [{in_figure(unit, 12)}]" if unit else "")
+
     @property
     def target(self) -> str:
         """What the objective is called."""
@@ -284,10 +296,3 @@ def role_of(trial: FrozenTrial) -> str:
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
     return role if role in ("initial", "random", "model") else "other"
-
-
-def thinned(items: Sequence[Any], most: int = MOST_POINTS) -> list[Any]:
-    """At most `most` of them, evenly spaced, the first and the last always among them."""
-    if len(items) <= most:
-        return list(items)
-    return [items[int(i)] for i in np.linspace(0, len(items) - 1, most)]

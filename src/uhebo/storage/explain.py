@@ -1,6 +1,7 @@
 """Any exception as one line that says what was wrong and what to do, with secrets masked."""
 
 import errno
+import math
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -102,3 +103,11 @@ def _known(error: BaseException) -> str | None:
             return where + _DISK_FULL
         return f"{where}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}"
     return None
+
+
+def plus_minus(mean: float, deviation: float) -> str:
+    """A mean and its deviation, to two digits of the deviation."""
+    if not 1e-4 <= deviation < 1e6 or abs(mean) >= 1e6:
+        return f"{mean:.4g} ± {deviation:.2g}"
+    decimals = max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
