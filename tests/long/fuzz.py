@@ -5,7 +5,7 @@
 What is made up and what must hold of it is in tests/strategies.py, tests/ask_tell_machine.py and
 tests/hostile_files.py; warnings (an overflow, a division by zero) count as crashes. Work goes in seeded chunks and each
 is on disk as soon as it is done: an interrupted run goes on where it was, unless the source has changed since.
-`--share` runs that share of each figure. Results: results/fuzz/<kind>.json and results/fuzz/fuzz.md.
+`--share` runs that share of each figure. Results: results/fuzz/records.json and results/fuzz/fuzz.md.
 """
 
 from __future__ import annotations
@@ -216,10 +216,27 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version(), "uhebo": uhebo.__version__, **found}
 
 
+def recorded() -> dict[str, Any]:
+    """Records of all kinds."""
+    try:
+        found: dict[str, Any] = json.loads((RESULTS / "records.json").read_text(encoding="utf-8"))
+        return found
+    except OSError:
+        return {}
+
+
+def record(kind: str, content: Any) -> None:
+    """Put the records of one kind in the place of its earlier ones."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    draft = RESULTS / ".records.json"
+    draft.write_text(json.dumps({**recorded(), kind: content}, indent=1) + "\n", encoding="utf-8")
+    draft.replace(RESULTS / "records.json")
+
+
 def load(kind: str) -> dict[int, Chunk]:
     """Chunks that are on disk, of this source and these versions."""
     try:
-        stored = json.loads((RESULTS / f"{kind}.json").read_text(encoding="utf-8"))
+        stored = recorded()[kind]
         if stored["source"] != digest(kind) or stored["versions"] != versions():
             print(f"{kind}: made with another version, so it starts again")
             return {}
@@ -229,7 +246,6 @@ def load(kind: str) -> dict[int, Chunk]:
 
 
 def store(kind: str, source: str, chunks: dict[int, Chunk]) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
     done = [asdict(chunks[number]) for number in sorted(chunks)]
     content = {
         "kind": KINDS[kind].title,
@@ -239,9 +255,7 @@ def store(kind: str, source: str, chunks: dict[int, Chunk]) -> None:
         **{name: sum(entry[name] for entry in done) for name in ("cases", "crashes", "hangs", "violations")},
         "chunks": done,
     }
-    draft = RESULTS / f".{kind}.json"
-    draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    draft.replace(RESULTS / f"{kind}.json")
+    record(kind, content)
 
 
 def run_kind(kind: str, wanted: int, jobs: int) -> None:

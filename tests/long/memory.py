@@ -7,7 +7,7 @@ every 50th trial and the first 200 come from the default method, with its model 
 is given the same trials, attributes included, and suggests nothing: the data itself. Resident memory is read after a
 fifth of the trials and after all, each time after Python's collector has run and freed pages were handed back. What
 the first process grew by, less what the second did, is what the sampler kept: under 10 % of the first process's memory
-after the first fifth. Results: results/fuzz/memory.json and memory.md.
+after the first fifth. Results: results/fuzz/records.json and memory.md.
 """
 
 from __future__ import annotations
@@ -170,8 +170,9 @@ def main() -> None:
         print(json.dumps((run_study if chosen.role == "study" else hold_data)(chosen.trials, chosen.log)))
         return
     found = measure(chosen.trials)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "memory.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    from tests.long.fuzz import record  # not in the processes whose memory is measured
+
+    record("memory", found)
     text = described(found)
     (RESULTS / "memory.md").write_text(text, encoding="utf-8")
     print(text)
