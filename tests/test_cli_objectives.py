@@ -109,6 +109,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored(lab: Shell) -
         (("yield=81", "cost=four"), "cost is 'four'"),
         (("yield=81", "cost=4", "time=3"), "told was 'time=3'; expected yield=NUMBER cost=NUMBER"),
         (("yield=81", "yield=82", "cost=4"), "yield is given twice"),
+        (("Yield=81", "cost=4"), "did you mean yield=81?"),
     ):
         assert said in lab.refuses("tell", "lab.db", "0", *given)
     for number, (text, said) in enumerate((
@@ -375,7 +376,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored_with_constrai
 def test_constraints_are_declared_in_one_form(shell: Shell) -> None:
     for text, said in (
         ("purity", "such as 'purity >= 95'"),
-        ("purity > 95", "such as"),
+        ("dose > 95", "with >= or <=, such as 'dose >= 95'"),
         ("purity >= much", "such as"),
         ("purity >= nan", "such as"),
         ("x >= 1", "parameter"),

@@ -371,6 +371,14 @@ def test_extending_in_the_shell(shell: Shell) -> None:
     rows = shell.json("history", "lab.db")
     assert [row["params"]["stir"] for row in rows[:3]] == [3] * 3
     assert rows[3]["params"] == asked["params"]
+    own = shell.write("own.csv", "t,gas,stir,value\n115,helium,4,3.5\n")
+    shell("tell", "lab.db", "--csv", own)
+    assert shell.json("history", "lab.db")[4]["params"] == {"t": 115, "gas": "helium", "stir": 4}
+    shell("drop", "lab.db", "4")
+    edited = '[parameters]\nt = [20, 150]\ngas = ["argon", "neon", "helium"]\nstir = [0, 9]\n'
+    made = shell.json("extend", "lab.db", "--space", shell.write("space.toml", edited))
+    assert [(each["name"], each["now"]) for each in made] == [("t", "an integer from 20 to 150")]
+    assert "there is nothing to change" in shell.refuses("extend", "lab.db", "--space", "space.toml")
     log = shell("log", "lab.db")
     for words in ("argon, neon, helium", "always 3", "in K", "safe"):
         assert words in log
