@@ -86,7 +86,9 @@ def origin_of(trial: FrozenTrial) -> str:
         return str(trial.user_attrs[ORIGIN])
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
-    return ROLES.get(str(role), "your own")
+    # One that was added began and ended in the same moment.
+    own = "fixed_params" in trial.system_attrs or trial.datetime_start == trial.datetime_complete
+    return ROLES.get(str(role), "your own" if own else "not known")
 
 
 def cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
