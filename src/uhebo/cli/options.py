@@ -17,7 +17,12 @@ StudyName = Annotated[
 Target = Annotated[
     list[str], typer.Argument(metavar="TARGET…", help="module:function, or -- and a program with arguments.")
 ]
-Storage = Annotated[str, typer.Option("--storage", metavar="STUDY", help="A file, a URL, env:NAME.")]
+Storage = Annotated[
+    str,
+    typer.Option(
+        "--storage", metavar="STUDY", envvar="UHEBO_STORAGE", show_envvar=False, help="A file, a URL, env:NAME."
+    ),
+]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds one trial may take.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]

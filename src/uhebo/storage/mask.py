@@ -27,7 +27,9 @@ _URL = re.compile(
     rf"[^\s:/]*:(?=\S){_DONE}"
     r"(?!\d{1,5}[/\s].{0,200}\w\w://)"  # no port with another URL behind it
 )
-_NO_SCHEME = re.compile(rf"(?i)(?<![\w.+%-])(?!\d+:|mailto:)[\w.+%-]+:(?![/\\]){_DONE}")
+_NO_SCHEME = re.compile(  # one letter and : is a drive of Windows, and what // follows has a scheme
+    rf"(?i)(?<![\w.+%-])(?!\d+:|mailto:)(?:[\w.+%-]:(?![/\\])|[\w.+%-]{{2,}}:(?!//|/[^\s:]*:\*\*\*)){_DONE}"
+)
 _NO_HOST = re.compile(rf"(?<=\w\w)(://(?!\[)[^\s:/@]*:)(?!\d{{1,5}}(?!\w)|\\){_DONE}[^\s/]\S*")
 
 
