@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 import uhebo
 from tests.postgres import Server
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, is_alive, wait_for
 from tests.worker_control import (
     ROOT,
     STARTED,
@@ -39,7 +39,9 @@ from tests.worker_control import (
 from tests.worker_processes import SPACE, STUDY
 from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.trial_log import ATTRIBUTE
+from uhebo.storage.retry import LAST_TRY_S
 from uhebo.workers import Options, stop
+from uhebo.workers.apart import END_S
 from uhebo.workers.loop import TooManyFailures
 from uhebo.workers.trials import SharedTrials
 
@@ -209,6 +211,33 @@ def test_row_32_killed_in_the_outage_the_result_is_delivered_by_another(
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])
+def test_row_32_a_failover_that_only_reads_is_waited_out(url: str, tmp_path: Path, postgres: Server) -> None:
+    """FIELD D6: SQLSTATE 25006 ended every worker."""
+    worker = Worker(tmp_path / "worker", url, "tell", 3)
+    worker.arrive()
+    postgres.read_only(on=True)
+    try:
+        worker.go()
+        worker.wait_for(lambda: "read-only" in worker.said)
+    finally:
+        postgres.read_only(on=False)
+    worker.end()
+    assert states(url) == ["COMPLETE"] * 3
+
+
+def test_row_32_more_workers_than_connections(postgres: Server, tmp_path: Path) -> None:
+    """FIELD D1, D14: each held a connection and waited for its second, for ever."""
+    postgres.execute("create role few login connection limit 3")
+    url = postgres.new_database()
+    name = url.rpartition("/")[2]
+    postgres.execute(f"alter database {name} owner to few")
+    found = together("crowd", tmp_path, url.replace("//uhebo@", "//few@"))
+    assert sum(each["stored"] for each in found) == 16
+    assert states(url) == ["COMPLETE"] * 16
+    assert "raise max_connections of PostgreSQL" in (tmp_path / "errors").read_text()
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
 def test_row_33_a_dropped_connection_is_not_noticed(url: str, tmp_path: Path, postgres: Server) -> None:
     worker = Worker(tmp_path / "worker", url, "objective", 12, heartbeat=600.0, grace=1200.0)
     worker.arrive()
@@ -261,7 +290,12 @@ def test_row_35_a_full_disk(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["postgresql"])
 @pytest.mark.parametrize(
     ("phase", "number"),
-    [("suggest", signal.SIGTERM), ("objective", signal.SIGINT), ("objective", signal.SIGTERM), ("tell", signal.SIGINT)],
+    [
+        ("suggest", signal.SIGTERM),
+        ("query", signal.SIGTERM),  # FIELD D7: what the signal tore was taken for an error of its own
+        ("objective", signal.SIGINT),
+        ("tell", signal.SIGINT),
+    ],
 )
 def test_row_36_signals(phase: str, number: signal.Signals, url: str, tmp_path: Path) -> None:
     worker = Worker(tmp_path / "worker", url, phase, 3)
@@ -299,6 +333,29 @@ def test_row_36_an_objective_that_swallows_signals(times: int, url: str, tmp_pat
 
 def test_row_36_a_worker_ends_within_five_seconds_of_a_signal() -> None:
     assert stop.DEADLINE_S + stop.LAST_WORDS_S < 5.0
+    assert END_S + LAST_TRY_S < 5.0
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("kind", ["holds the lock of Python", "program"])
+def test_row_36_the_command_ends_what_it_evaluates(kind: str, end: signal.Signals, tmp_path: Path) -> None:
+    """FIELD D8, D3: SIGTERM waited while the objective held the GIL; a killed worker left its program running."""
+    note = tmp_path / "pid"
+    (tmp_path / "stuck.py").write_text(
+        "import ctypes, os, pathlib\n\ndef loss(x):\n"
+        f"    pathlib.Path({str(note)!r}).write_text(str(os.getpid()))\n    ctypes.PyDLL(None).sleep(1000)\n"
+    )
+    uhebo = [sys.executable, "-m", "uhebo.cli"]
+    options = {"cwd": tmp_path, "env": environment()}
+    make = [*uhebo, "create", "study.db", "--study", STUDY, "--param", "x=float:0:1", "--trials", "3"]
+    subprocess.run(make, check=True, capture_output=True, **options)  # type: ignore[call-overload]
+    target = ["stuck:loss"] if kind != "program" else ["--", "sh", "-c", f"sleep 1000 & echo $! > {note}; wait"]
+    worker = subprocess.Popen([*uhebo, "worker", "--storage", "study.db", *target], **options)  # type: ignore[call-overload]
+    wait_for(lambda: note.exists() and note.read_text().strip(), lambda: "ended" if worker.poll() is not None else "")
+    worker.send_signal(end)
+    assert worker.wait(LIMIT_S) == (143 if end == signal.SIGTERM else -signal.SIGKILL)
+    wait_for(lambda: not is_alive(int(note.read_text())))
+    assert states(f"sqlite:///{tmp_path / 'study.db'}") == ["WAITING" if end == signal.SIGTERM else "RUNNING"]
 
 
 def failing(x: float, y: float) -> float:  # noqa: ARG001

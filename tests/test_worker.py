@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -31,7 +32,7 @@ import uhebo
 from tests.long.soak import SMALL, verdict
 from tests.postgres import Server
 from tests.shell import Shell
-from tests.waiting import LIMIT_S, wait_for
+from tests.waiting import LIMIT_S, is_alive, wait_for
 from tests.worker_control import ROOT, environment, storage_at, together, trials_in
 from tests.worker_processes import SPACE, STUDY
 from uhebo.cli.settings import keep
@@ -488,6 +489,26 @@ def test_what_a_dead_worker_left_is_delivered_and_what_a_live_one_has_is_not(
     assert left == ["2", "9"]  # of other parameters, and torn: neither is thrown away
 
 
+def test_a_spool_that_cannot_be_written_is_said_at_once(
+    url: str, options: Options, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FIELD D9: a read-only folder is an error before the first trial; one that has become full, a warning."""
+    message = "the folder for unsent results, /proc, cannot be written .*; give another: --spool"
+    with pytest.raises(InvalidInputError, match=message):
+        work(url, 2, replace(options, spool=Path("/proc")))
+    assert trials_in(url) == []
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("uhebo.workers.spool.json.dump", full)
+    assert work(url, 2, options).stored == 2
+    said = [record.getMessage() for record in caplog.records if "cannot be kept" in record.getMessage()]
+    assert len(said) == 1
+    assert "No space left on device" in said[0]
+    assert not list((tmp_path / "unsent").iterdir())
+
+
 def test_infinite_values_survive_the_spool(url: str, tmp_path: Path) -> None:
     _, storage = study_in(url)
     spool = Spool(tmp_path / "unsent", storage, STUDY)
@@ -607,13 +628,6 @@ def test_a_process_for_many_evaluations_keeps_what_it_has_loaded() -> None:
     assert loaded == []
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 CHILDREN = {
     "fork": "import os, time\npid = os.fork()\nif pid == 0:\n    time.sleep(1000)\n",
     "multiprocessing": (
@@ -671,7 +685,7 @@ def test_what_an_evaluation_started_ends_with_it(kind: str, end: str, tmp_path: 
             else:
                 with pytest.raises(EvaluationFailed, match=r"no value after 0\.5 s"):
                     evaluate(0, {})
-    wait_for(lambda: not any(map(alive, pids())))
+    wait_for(lambda: not any(map(is_alive, pids())))
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])

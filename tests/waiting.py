@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 LIMIT_S = 600.0
@@ -20,3 +21,11 @@ def wait_for(happened: Callable[[], Any], still: Callable[[], str] = lambda: "")
         reason = still()
         assert not reason, reason
         time.sleep(LOOK_S)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and not only what its parent has not buried yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -25,6 +25,7 @@ import optuna
 from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import OperationalError
 
 import uhebo
 from tests import migrations
@@ -84,6 +85,10 @@ def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = L
         return done
 
     def param_set(self: RDBStorage, *args: Any) -> None:
+        try:
+            reach("query")
+        except BaseException as error:  # as SQLAlchemy or a driver may do in the midst of a call
+            raise OperationalError("insert", {}, error) from error
         set_param(self, *args)
         reach("half")
 
@@ -246,6 +251,11 @@ def budget(folder: Path, url: str) -> Any:
     return crew(folder, url, 8, 12, quick, method="random", seed=0)
 
 
+def crowd(folder: Path, url: str) -> Any:
+    """FIELD D1, D14: far more workers than connections."""
+    return crew(folder, url, 8, 16, quick, sampler=RandomSampler())
+
+
 def same_point(folder: Path, url: str) -> Any:
     """Everybody asks for a point of a small space at the same moment, again and again.
 
@@ -272,7 +282,7 @@ def same_point(folder: Path, url: str) -> Any:
 
 
 TASKS: Mapping[str, Callable[[Path, str], Any]] = {
-    task.__name__: task for task in (schema, reap, locked, forked, budget, same_point)
+    task.__name__: task for task in (schema, reap, locked, forked, budget, crowd, same_point)
 }
 
 
