@@ -134,9 +134,10 @@ def attempts(url: str) -> list[int]:
     return [trial.system_attrs[LEASE]["attempt"] for trial in trials_in(url)]
 
 
-def requeued(*workers: Worker) -> int:
-    """Lines of all logs, each folder read once."""
-    return sum(e["event"] == "requeued" for folder in {w.folder for w in workers} for e in events(folder))
+def requeued(number: int, *workers: Worker) -> int:
+    """How often a trial went back to the queue, by all logs: on a busy machine a live worker may seem dead too."""
+    found = (e for folder in {w.folder for w in workers} for e in events(folder))
+    return sum(e["event"] == "requeued" and e["trial"] == number for e in found)
 
 
 def in_processes(*calls: Callable[[], None], context: BaseContext) -> None:

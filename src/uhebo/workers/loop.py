@@ -119,7 +119,7 @@ class Shift:
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         deliver_orphans = partial(self.spool.deliver_orphans, self._deliver_orphan)
-        self.watch = Watch(self.trials, options, deliver_orphans, self._report)
+        self.watch = Watch(self.trials, options, self.worker, deliver_orphans, self._report)
         self.stop.last_words = self._hand_back
         self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
@@ -143,9 +143,10 @@ class Shift:
         self.stop.check()
         lease = Lease(self.worker, grace=self.options.grace)
         take = partial(self.trials.take, lease, self.job.budget, self._is_exhausted)
+        self.watch.taking = True
         taken, others = self.retry.call(take, "taking a trial")
+        self.watch.held, self.watch.taking = taken, False
         if taken is not None:
-            self.watch.held = taken
             try:
                 self._finish(taken)
             except BaseException:

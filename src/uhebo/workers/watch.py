@@ -33,16 +33,20 @@ class Watch(threading.Thread):
         self,
         trials: SharedTrials,
         options: Options,
+        worker: str = "",
         each_look: Callable[[], None] = lambda: None,
         report: Callable[[str, FrozenTrial], None] = lambda _, __: None,
     ) -> None:
         super().__init__(name="uhebo-watch", daemon=True)
-        self._trials, self._options, self._each_look, self._report = trials, options, each_look, report
+        self._trials, self._options, self._worker = trials, options, worker
+        self._each_look, self._report = each_look, report
         self._unchanged: dict[int, tuple[object, int]] = {}
         self._end = threading.Event()
         self._said: set[str] = set()
         self._looks_until_all = 0
         self._lock, self._connection_is_free = threading.Lock(), False
+        self.taking = False
+        """Whether the worker is about to have a trial, that is not yet `held`."""
         self.held: Taken | None = None
         """The trial at hand, unless it was taken for stale."""
 
@@ -95,6 +99,8 @@ class Watch(threading.Thread):
             key, lease, written = id_of(trial), Lease.of(trial), trial.system_attrs[LEASE]
             if key == mine:
                 self._looks_until_all = 0 if rank < WATCHERS else WATCHERS
+                continue
+            if lease is not None and lease.worker == self._worker and self.taking:
                 continue
             before, times = self._unchanged.get(key, (None, 0))
             seen[key] = (written, times + 1 if before == written else 0)

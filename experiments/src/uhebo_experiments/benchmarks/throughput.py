@@ -151,8 +151,8 @@ def main() -> None:
         def measured(kind: str, method: str, workers: int, evaluation: float) -> float:
             nonlocal made
             made += 1
-            in_file = kind == "sqlite" or database is None
-            url = f"sqlite:///{folder / f'{made}.db'}" if in_file else database.new_database()
+            path = folder / f"{made}.db"
+            url = f"sqlite:///{path}" if kind == "sqlite" or database is None else database.new_database()
             found = rate(url, method, workers, options.seconds, evaluation)
             print(f"{kind} {method} {workers} workers, {evaluation:g} s: {found:.2f}", flush=True)
             return found
