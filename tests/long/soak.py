@@ -83,14 +83,14 @@ FULL = (
     Plan("postgresql", 32, 200, kills=200, outages=10),
     Plan("sqlite", 8, 100, kills=20, model_trials=100),
     Plan("suspended", 16, 40, suspensions=50, evaluation_s=(0.5, 1.0), model_trials=50, grace=5.0),
-    Plan("restarted", 16, 40, read_only=3, restarts=2, outage_s=(5.0, 15.0), model_trials=50),
-    Plan("crowded", 32, 10, connections=10, model_trials=30),
+    Plan("restarted", 16, 40, read_only=3, restarts=2, outage_s=(5.0, 15.0), model_trials=50, grace=60.0),
+    Plan("crowded", 32, 10, connections=10, model_trials=30, grace=60.0),
 )
 SMALL = (
     Plan("postgresql", 5, 10, 5, outages=1, outage_s=(1.0, 2.0), model_trials=15, heartbeat=0.5, grace=2.5),
     Plan("sqlite", 3, 8, kills=2, model_trials=10, heartbeat=0.5, grace=2.5),
     Plan("suspended", 3, 8, suspensions=2, evaluation_s=(0.5, 0.9), model_trials=0, heartbeat=0.4, grace=1.5),
-    Plan("restarted", 3, 10, read_only=1, restarts=1, outage_s=(1.0, 2.0), model_trials=0),
+    Plan("restarted", 3, 10, read_only=1, restarts=1, outage_s=(1.0, 2.0), model_trials=0, grace=60.0),
     Plan("crowded", 14, 2, connections=8, model_trials=0),
 )
 LATE_S = 2.0
