@@ -477,6 +477,7 @@ def main() -> None:
             (options.out / f"{plan.name}.json").write_text(json.dumps(report, indent=2) + "\n")
     if options.out is not None:
         kept = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
+        kept = [report for report in kept if "name" in report]  # not of a worker before this one
         (options.out / "README.md").write_text(markdown(kept))
     raise SystemExit(1 if failed else 0)
 
