@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ADAPTER = ROOT / "src" / "uhebo" / "optuna_"
 SOURCES = sorted(path for folder in ("src", "experiments/src") for path in (ROOT / folder).rglob("*.py"))
-NOT_OPTUNAS = {"_exit", "_parameter_constraints"}
+NOT_OPTUNAS = {"_exit", "_parameter_constraints", "_checked_cv_orig"}
 """Of the standard library and of scikit-learn, which document them."""
 TABLES = ("trials", "trial_params", "trial_values", "trial_system_attributes", "studies", "study_user_attributes")
 

@@ -4,7 +4,8 @@
 through its quantiles: the study has a parameter `quantile(NAME)`, and the estimator gets the value at that quantile.
 """
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,13 @@ def _needs_quantiles(name: str, given: Any) -> bool:
             ) from None
         return True
     return False
+
+
+def splitter_of(search: Any, evaluate_candidates: Callable[..., Results]) -> Any:
+    """What makes the folds: an attribute of the search since scikit-learn 1.8, in a variable of its `fit` before."""
+    if hasattr(search, "_checked_cv_orig"):
+        return search._checked_cv_orig
+    return inspect.getclosurevars(evaluate_candidates).nonlocals["cv_orig"]
 
 
 class SplitOnce:

@@ -17,7 +17,7 @@ from uhebo import checks
 from uhebo.api import make_sampler
 from uhebo.diagnosis import Diagnosis, Recommended, diagnose, recommend
 from uhebo.errors import InvalidInputError, MissingExtraError, SpaceExhausted, UheboWarning
-from uhebo.integrations.candidates import Candidates, Results, SplitOnce, add_failed
+from uhebo.integrations.candidates import Candidates, Results, SplitOnce, add_failed, splitter_of
 from uhebo.methods import Method, MethodName, Strategy
 from uhebo.optuna_.gaps import QUIET, suggest_active
 from uhebo.optuna_.sampler import UHESampler
@@ -194,7 +194,7 @@ class UHESearchCV(BaseSearchCV):
             self.verbose = verbose
 
     def _evaluate_all(self, space: SearchSpace, evaluate_candidates: Callable[..., Results], verbose: int) -> None:
-        splits = SplitOnce(self._checked_cv_orig, self.n_iter if verbose else 0)
+        splits = SplitOnce(splitter_of(self, evaluate_candidates), self.n_iter if verbose else 0)
         results: Results = {}
         failed: dict[int, dict[str, Any]] = {}
         for first in range(0, self.n_iter, self.batch_size):
