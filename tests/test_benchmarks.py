@@ -24,7 +24,7 @@ from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
 from uhebo.types import Array
 from uhebo_experiments.benchmarks import choose, compare, fit_readings, many_parameters, tuning
-from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, log_noisy_ei
+from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, log_noisy_ei, own_priors
 from uhebo_experiments.benchmarks.common import sections
 from uhebo_experiments.benchmarks.suggest import measured, repeats
 from uhebo_experiments.benchmarks.tuning import Difference, Run, main, scores
@@ -231,6 +231,7 @@ def test_with_workers_so_many_are_under_way() -> None:
     assert ended != sorted(ended)  # type: ignore[type-var]
 
 
+@own_priors()
 def test_every_candidate_is_another_way_of_the_default_and_proposes() -> None:
     assert next(iter(CANDIDATES)) == DEFAULT
     assert CANDIDATES[DEFAULT].recipe is RECIPE

@@ -321,7 +321,10 @@ def test_predictions_need_the_active_parameters_only() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"x_d": 0.5}, "there is no parameter 'x_d'; the parameters are kind, x_a, x_b, x_c, y_a, y_b, y_c"),
+        (
+            {"x_d": 0.5},
+            r"there is no parameter 'x_d'; did you mean 'x_c'\? The parameters are kind, x_a, x_b, x_c, y_a, ",
+        ),
         ({"x_a": None}, "parameter 'x_a' is missing, expected a number from 0.0 to 1.0"),
         ({"kind": "z"}, "parameter 'kind' is 'z', expected one of 'a', 'b', 'c'"),
     ],

@@ -241,7 +241,7 @@ def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixt
     ("options", "message"),
     [
         ({"method": "best"}, "unknown method 'best'; choose one of auto, uhe, "),
-        ({"acquisition": "ei"}, "unknown acquisition 'ei'; choose one of ucb, "),
+        ({"acquisition": "ei"}, "unknown acquisition 'ei'; did you mean 'log-ei'"),
         ({"kernel": "rbf"}, "kernel"),
         ({"prior": "nice"}, "prior"),
         ({"beta": -1}, "beta is -1; expected a finite number >= 0, or 'theory'"),

@@ -261,7 +261,7 @@ def test_skip() -> None:
     uhebo.skip(study, told.number)
     assert reading(study) == (["finished"] * 8 + ["abandoned"] * 3, 0)
     assert study.trials[8].user_attrs[SKIPPED] == "the bottle was empty"
-    with pytest.raises(InvalidInputError, match="trial 3 is complete, with a value"):
+    with pytest.raises(InvalidInputError, match="trial 3 is finished, with the value"):
         uhebo.skip(study, 3)
     with pytest.raises(InvalidInputError, match="there is no trial 99"):
         uhebo.skip(study, 99)

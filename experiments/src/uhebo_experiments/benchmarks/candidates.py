@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -148,7 +149,17 @@ OWN: dict[str, Callable[[int], Prior]] = {
     "open": open_noise,
     "moderate, open": partial(moderate, noise=OPEN),
 }
-PRIORS.update({name: prior for name, prior in OWN.items() if name not in PRIORS})
+
+
+@contextmanager
+def own_priors() -> Iterator[None]:
+    """The candidates' priors by name, for as long as one of them runs."""
+    PRIORS.update(OWN)
+    try:
+        yield
+    finally:
+        for name in OWN:
+            PRIORS.pop(name, None)
 
 
 def _with_prior(name: str) -> Recipe:

@@ -35,7 +35,7 @@ from uhebo.methods import Method
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT
+from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, own_priors
 from uhebo_experiments.benchmarks.common import days, heading, table
 from uhebo_experiments.problems.generated import FAMILIES, Generated, generated
 from uhebo_experiments.problems.trained import Purpose
@@ -61,6 +61,7 @@ class Run:
 
 
 @single_threaded
+@own_priors()
 def run(cell: Run) -> list[Record]:
     """One record: the best value, that of the point the model takes for the best, and what there is to know of both."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
