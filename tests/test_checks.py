@@ -316,7 +316,8 @@ def test_the_names_that_types_have_are_those_of_the_tables() -> None:
     assert list(get_args(KernelName)) == list(KERNELS_BY_NAME)
     assert list(get_args(PriorName)) == list(PRIORS)
     assert list(get_args(MethodName)) == list(uhebo.METHODS)
-    assert list(get_args(EstimatorName)) == list(ESTIMATORS)
+    estimators = list(get_args(EstimatorName))
+    assert estimators == list(ESTIMATORS)[: len(estimators)]  # others may have been registered
     sampler, one, several, shared = (
         set(inspect.signature(each).parameters) for each in (UHESampler, uhebo.minimize, uhebo.optimize, uhebo.work)
     )
