@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -416,3 +417,10 @@ def test_an_infeasible_point_is_not_the_one_to_improve_on() -> None:
     mean, variance = fit.posterior.predict(X)
     expected = log_ei(best)(mean, np.sqrt(variance))[0] + log_chance(model.limits, X)
     np.testing.assert_allclose(model.surface(fit.posteriors, model.limits)(X), expected)
+
+
+def test_a_worker_refuses_what_it_would_not_call(tmp_path: Path) -> None:
+    place = tmp_path / "shared.db"
+    with pytest.raises(InvalidInputError, match="workers do not call constraints_func"):
+        uhebo.work(lambda x: x, {"x": (0.0, 1.0)}, 3, storage=place, study_name="s", constraints_func=lambda _: (0.0,))
+    assert not place.exists()

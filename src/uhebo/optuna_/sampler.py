@@ -129,7 +129,7 @@ class UHESampler(BaseSampler):
         choice("reward_clip", reward_clip, get_args(Clip))
         self.when_exhausted = choice("when_exhausted", when_exhausted, get_args(WhenExhausted))
         self._independent_sampler = checked_independent(independent_sampler)
-        self._constraints_func = constraints.checked_function(constraints_func)
+        self.constraints_func = constraints.checked_function(constraints_func)
         self._penalties = choice("penalties", penalties, get_args(Penalties))
         self.subject_to = declared.checked_rules(subject_to)
         """Rules that suggestions keep to."""
@@ -160,9 +160,9 @@ class UHESampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
-        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+        if self.constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
             # An error in them comes through; Optuna stores the trial's value nevertheless.
-            constraints.store(study, trial, self._constraints_func(trial))
+            constraints.store(study, trial, self.constraints_func(trial))
         exhaustion.stop_if_last(self, study, trial, state, values)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
