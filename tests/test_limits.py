@@ -89,7 +89,7 @@ def other_task() -> None:
     assert len(believe(study_of([complete] * 7)).objective.data) == 7  # all of them, whatever they come from
 
 
-@limit("a promise of convergence")
+@limit("a guarantee of convergence")
 def guarantee() -> None:
     with pytest.raises(InvalidInputError, match="the theorems are about uhe, ra"):
         uhebo.UHESampler(n_trials=20, guarantee=True)
@@ -117,7 +117,7 @@ def many() -> None:
     assert len(result.best_params) == 40
 
 
-@limit("other systems")
+@limit("other operating systems")
 def systems() -> None:
     assert sys.version_info >= (3, 10)
 
