@@ -55,7 +55,7 @@ def minimize(
     subject_to: GivenRule | Sequence[GivenRule] = (),
     **options: Unpack[ModelOptions],
 ) -> Result:
-    """Find parameters that make `fn` small.
+    """Minimise `fn` over `space`.
 
     Args:
         fn: called with one keyword argument for each parameter of `space`; returns a number. If it has an argument
@@ -63,21 +63,21 @@ def minimize(
             `optuna.TrialPruned` raised in it prunes the trial.
         space: name -> `(low, high)`, a list or an array of choices, a `range`, `uhebo.Float` / `Int` / `Categorical`,
             or `uniform`, `loguniform` or `randint` of `scipy.stats`.
-            `uhebo.When("model == 'svm'", …)` around one of these makes a parameter that is there only where the
-            condition holds: `fn` is called with those that are there, so give it a default for the others, or
+            `uhebo.When("model == 'svm'", …)` around one of these makes a conditional parameter: it exists only where
+            the condition holds. `fn` is called with the parameters that exist, so give it defaults for the others, or
             `**params`.
-        n_trials: how many times `fn` is called. With a `storage` whose study has trials already, that many more.
+        n_trials: number of calls of `fn`; if the study in `storage` has trials already, that many more.
         seed: same seed, same suggestions.
-        method: name of a method (default: the sampler's) or a function `Step -> Proposal`.
+        method: name of a method (`uhebo.METHODS` lists them; default "auto") or a function `Step -> Proposal`.
         initial: points to be evaluated first, each with a value for every parameter. They count among `n_trials` and
             as part of the initial design. Those that a continued study has already are not evaluated again.
         storage: where trials are kept, as in the shell: "study.db", a database URL, or an Optuna storage; default
             memory. With `study_name`, an existing study is continued.
-        n_jobs: trials run at once, in threads.
+        n_jobs: number of trials run at once, in threads.
         executor: where `fn` and `constraints` are called instead: an executor of concurrent.futures, loky, Dask, MPI,
-            Ray …, or a function that makes one and can make it anew when it breaks; "processes:8" or
-            "dask://host:port". Suggestions are made here, as results arrive.
-        n_parallel: evaluations at once on the executor; no more than it can run.
+            Ray …; or a function that makes one, called again if the executor breaks; or "processes:8" or
+            "dask://host:port". Suggestions are made in this process, as results arrive.
+        n_parallel: number of evaluations at once on the executor; no more than it can run.
         evaluation_timeout: on the executor, seconds after which an evaluation fails.
         retries: on the executor, how often an evaluation whose worker was lost is tried again.
         timeout: seconds after which no new trial is started.
@@ -87,10 +87,10 @@ def minimize(
         constraints: called as `fn` is, after it; returns a number, a sequence of numbers or {name: number}, and the
             point is feasible where none of them is above 0. The best point is the best feasible one.
         subject_to: rules that every point keeps to: texts such as "a + b <= 1", or functions of parameters by their
-            names that return True or False. Points of `initial` need not.
+            names that return True or False. Points of `initial` may break them.
         options: passed on to `UHESampler` (acquisition, prior, kernel, deterministic, n_startup_trials, ...).
 
-    Ctrl-C ends the run early and returns what was done.
+    Ctrl-C ends the run early and returns the trials done so far.
     """
     how = How(
         initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
@@ -124,7 +124,7 @@ def maximize(
     subject_to: GivenRule | Sequence[GivenRule] = (),
     **options: Unpack[ModelOptions],
 ) -> Result:
-    """Find parameters that make `fn` large; everything else is as in `minimize`."""
+    """Maximise `fn` over `space`; everything else is as in `minimize`."""
     how = How(
         initial, storage, study_name, n_jobs, executor, n_parallel, evaluation_timeout, retries, timeout, callbacks,
         progress, catch,
@@ -169,9 +169,9 @@ def optimize(
             {name: number}.
         space: as in `minimize`.
         n_trials: as in `minimize`.
-        directions: {name: "minimize" or "maximize"}; a list of directions, where the objectives need no names.
-        options: everything else that `minimize` takes; and `reference_point`, a value of each objective that is just
-            not worth having, in the order of `directions`.
+        directions: {name: "minimize" or "maximize"}, or a list of directions if the objectives need no names.
+        options: everything else that `minimize` takes, and `reference_point`: for each objective, in the order of
+            `directions`, a value that is just not worth having.
     """
     named = checked_directions(directions)
     arguments = inspect.signature(minimize).parameters.values()
@@ -184,11 +184,11 @@ def optimize(
 
 
 def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
-    """The result of a study that was kept, as far as it has come: whoever made it, and while others go on with it.
+    """Open a stored study as a result, whichever program made it, even while it is running.
 
     Args:
         storage: where it is kept: "study.db", a database URL, or an Optuna storage.
-        study_name: may be left out where there is one study only.
+        study_name: needed only if the storage has several studies.
     """
     from uhebo.storage import places
 

@@ -10,7 +10,7 @@ class InvalidInputError(UheboError, ValueError):
 
 
 class NumericalError(UheboError, ArithmeticError):
-    """A computation could not be made stable, whatever remedy was tried."""
+    """A computation stayed numerically unstable after every remedy."""
 
 
 class MissingExtraError(UheboError, ImportError):
@@ -22,7 +22,7 @@ class EvaluationFailed(UheboError):
 
 
 class EvaluationTimeout(EvaluationFailed):
-    """An evaluation took longer than it may."""
+    """An evaluation took longer than allowed."""
 
 
 class EvaluationLost(EvaluationFailed):
@@ -30,7 +30,7 @@ class EvaluationLost(EvaluationFailed):
 
 
 class CannotEvaluate(InvalidInputError):
-    """No trial can have a value: the program that is to be run cannot be started, say. The run ends."""
+    """No evaluation can succeed, for example because the program cannot be started; the run ends."""
 
 
 class SpaceExhausted(UheboError):

@@ -87,7 +87,7 @@ class ParetoResult(Result):
         largest weighted distance from 1 is the smallest (Tchebycheff).
 
         Args:
-            weights: objective -> weight, those left out 0; default all equal.
+            weights: objective -> weight; 0 for those left out; default all equal.
             within: objective -> (smallest, largest) value that is acceptable, None for no bound.
         """
         names = list(self.objectives)
@@ -119,7 +119,7 @@ class ParetoResult(Result):
         )
 
     def diagnose(self) -> dict[str, Diagnosis]:  # type: ignore[override]
-        """Can the model of each objective be trusted? By name."""
+        """Can the model of each objective be trusted? A diagnosis for each, by name."""
         from uhebo.diagnosis import diagnose_each
 
         return diagnose_each(self.study)

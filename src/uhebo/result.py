@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What was found; the study behind it has everything else."""
+    """What a search found; `study` is the Optuna study behind it."""
 
     study: Study
     interrupted: bool = False
@@ -48,14 +48,14 @@ class Result:
 
     @property
     def best_value(self) -> float:
-        """Its value."""
+        """Value of that trial."""
         value = self._best.value
         assert value is not None  # a best trial is a finished one
         return value
 
     @property
     def recommended(self) -> Recommended:
-        """The point to use: the best one tried by the model, which a lucky measurement does not mislead."""
+        """The point to use: the best point tried according to the model, which is not misled by a lucky measurement."""
         from uhebo.diagnosis import recommend
 
         return recommend(self.study)
@@ -98,7 +98,7 @@ class Result:
         """One row per trial (number, state, value, parameters): a pandas data frame if pandas is there, else records.
 
         Corrections (`uhebo.amend`, `uhebo.drop`) are applied; the state is "dropped" or "skipped" where you said so.
-        In a study with constraints also "feasible" and a column "constraint_NAME" for each; None where a trial has no
+        With constraints, there are also "feasible" and a column "constraint_NAME" for each; None where a trial has no
         such values. A parameter called "number", "state" or "value" is in the column "param_number" and so on.
         """
         records = []
@@ -123,7 +123,7 @@ class Result:
 
     @property
     def surrogate(self) -> Belief:
-        """`belief`, by the name that the field has for it."""
+        """The same as `belief`, under its usual name."""
         return self.belief
 
     @cached_property

@@ -22,5 +22,5 @@ class Cell:
 
     @property
     def sampler_options(self) -> dict[str, Any]:
-        """The same as a dictionary. A cell that names no reading of the consistent loss was run when there was one."""
+        """The options as a dictionary. Cells without a reading of the consistent loss date from when there was one."""
         return {"reading": EARLIER_READING, **dict(self.options)}

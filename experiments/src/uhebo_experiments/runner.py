@@ -83,9 +83,9 @@ def compute(
     progress: bool = True,
     label: str = "cells",
 ) -> dict[AnyTask, list[Record]]:
-    """The same for any kind of cell: records are `work(cell, *given(cell))`, and `given` is looked up here.
+    """The same for any kind of cell: its records are `work(cell, *given(cell))`.
 
-    Workers are handed what they need, so that a cluster needs no shared folder for this either.
+    `given` is called in this process, so that a cluster needs no shared folder.
     """
     done = {cell: records for cell in cells if (records := table.records(cell)) is not None}
     missing = [cell for cell in dict.fromkeys(cells) if cell not in done]

@@ -157,7 +157,7 @@ class Belief:
         return self.outcomes[: self.history.objectives]
 
     def only(self, objective: str | int) -> Belief:
-        """What is believed of one of several objectives, by its name or number: the same fit."""
+        """The model of one of several objectives, by its name or number: the same fit."""
         index, several = self.history.objective_index(objective), self.history.objectives
         outcomes = (self.outcomes[index], *self.outcomes[several:])
         return replace(self, history=self.history.only(index), outcomes=outcomes)
@@ -173,7 +173,7 @@ class Belief:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameters in the model, in the order of its columns: those that can vary, by the alphabet."""
+        """Parameters in the model (those that can vary), in alphabetical order, which is that of its columns."""
         return self.space.names
 
     @property

@@ -187,7 +187,7 @@ class History:
         raise InvalidInputError(f"{said}; name one objective: {', '.join(map(repr, names))} (or 0 to {len(names) - 1})")
 
     def only(self, objective: int) -> "History":
-        """The log as a study of this objective alone has it, constraints included."""
+        """The log as if this were the only objective, constraints included."""
         if self.objectives == 1:
             return self
         trials = [
@@ -211,7 +211,7 @@ class History:
         return np.array([values[number] for number in sorted(values)])
 
     def pending_before(self, number: int) -> Pending:
-        """What has no value yet, for the trial with this number to allow for."""
+        """The pending evaluations that the trial with this number must allow for."""
         # Where failures come at random, the place is left for the time being, as with one that is under way.
         at_random = self.outcomes[-1].role != "failure"
         states = ("running", "pruned", *(FAILING if at_random else ()))

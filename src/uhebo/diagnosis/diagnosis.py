@@ -35,7 +35,7 @@ WIDTH = 100
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """The verdict on a study's surrogate and the evidence for it; evidence that could not be had is None."""
+    """The verdict on a study's surrogate and the evidence for it; evidence that is not available is None."""
 
     verdict: Verdict
     kind: Kind
@@ -116,7 +116,7 @@ def diagnose(
     epsilon: float | None = None,
     hmc: bool = True,
 ) -> Diagnosis:
-    """Judge the model behind the suggestions of a study.
+    """Judge whether the model behind the suggestions of a study can be trusted.
 
     Args:
         study: any Optuna study. Where another sampler made its trials, the model of uhebo's default is judged, and
@@ -125,7 +125,7 @@ def diagnose(
         seed: of the random numbers used; same study and seed, same diagnosis.
         epsilon: the improvement that counts, in the units of the value; default 1 % of the interquartile
             range of the values, and at least 0.1 % of their range.
-        hmc: also sample the hyperparameters by HMC for their intervals, which is most of the time this takes.
+        hmc: also sample the hyperparameters by HMC, for their intervals; this takes most of the time.
     """
     if epsilon is not None:
         epsilon = checks.number("epsilon", epsilon, 0.0, also=" in the units of the value")

@@ -38,14 +38,14 @@ MOST_RIVALS = 256
 
 @dataclass(frozen=True)
 class Recommended:
-    """A point that was tried, with what the model makes of it; in the user's units, noise left out."""
+    """A point that was tried, with what the model predicts there; in the user's units, noise left out."""
 
     params: dict[str, Any]
     mean: float
     interval: tuple[float, float]
-    """Holds the objective with a probability of 90 %."""
+    """Interval that holds the objective with a probability of 90 %."""
     chance: float
-    """That no other point tried is better by more than epsilon."""
+    """Probability that no other point tried is better by more than epsilon."""
     epsilon: float
     """Difference that counts, in the units of the value."""
     measured: tuple[float, ...]
@@ -71,7 +71,7 @@ class Recommended:
 def recommend(
     study: Study, *, objective: str | int | None = None, epsilon: float | None = None, seed: int = 0
 ) -> Recommended:
-    """The point tried whose objective, without noise, is the best by the model; among the feasible ones.
+    """Recommend the feasible point tried that is best according to the model, noise left out.
 
     epsilon is the difference that counts, in the units of the value; default 1 % of the interquartile range of the
     values, and at least 0.1 % of their range.

@@ -14,7 +14,7 @@ from uhebo.optuna_.trial_log import logger
 
 
 class StopWhenSettled:
-    """A callback for `study.optimize` and `uhebo.minimize` that ends the run when more trials promise little.
+    """A callback for `study.optimize` and `uhebo.minimize` that ends the run when further trials promise little.
 
     The chance is that of `diagnose`: first under the model's own hyperparameters; where it is small, again over draws
     of them with a prior that is open about noise, because wrong ones make a search look settled.
@@ -23,8 +23,8 @@ class StopWhenSettled:
         chance: the run ends when the chance that ten more trials improve the best by more than epsilon is below this.
         epsilon: the improvement that counts, in the units of the value; default 1 % of the interquartile range of the
             values, and at least 0.1 % of their range.
-        min_trials: finished trials before which it never ends; default 10, and 3 per parameter and 3 more.
-        every: it is worked out after so many finished trials.
+        min_trials: finished trials before which it never ends; default 3 per parameter and 3 more, at least 10.
+        every: number of finished trials after which the chance is computed again.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ maximum, pairs in a block of a composite likelihood, and the reading of the cons
 
 
 class Failure(str, Enum):
-    """Why a fit has the moderate theta instead of a fitted one; as a string, its name in the log."""
+    """Why a fit returned a fixed, moderate theta instead of an estimate; as a string, its name in the log."""
 
     cause: str
     remedy: str
@@ -59,7 +59,7 @@ class Fit:
     kernel: Kernel
     thetas: tuple[Theta, ...]
     log_posterior: float = math.nan
-    """Value of the loss that was climbed, at the theta returned (the best one for HMC); NaN where none was."""
+    """Value of the function maximised, at the theta returned (the best one for HMC); NaN if nothing was maximised."""
     converged: bool = True
     starts: int = 0
     evaluations: int = 0
@@ -109,7 +109,7 @@ class Estimator:
 
     @property
     def climbs(self) -> bool:
-        """Whether it climbs a loss from given starts to a given tolerance."""
+        """Whether it maximises a function from given starts to a given tolerance."""
         return {"starts", "tolerance"} <= self.takes
 
     def __call__(

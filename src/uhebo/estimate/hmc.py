@@ -53,7 +53,7 @@ def hmc_estimate(
     kept: int = 10,
     thin: int = 10,
 ) -> Fit:
-    """`kept` thinned samples of theta after `burn_in` steps; posteriors under each, to average an acquisition over."""
+    """Sample theta by HMC: `kept` thinned draws after `burn_in` steps; an acquisition is averaged over them."""
     if burn_in < 0 or kept < 1 or thin < 1:
         raise InvalidInputError(f"burn_in={burn_in}, kept={kept}, thin={thin}: expected burn_in >= 0, kept, thin >= 1")
     prior = named_prior(prior, data.dimension)

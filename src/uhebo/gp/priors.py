@@ -98,7 +98,7 @@ class SharedScale:
 
 @dataclass(frozen=True)
 class Horseshoe:
-    """p(u) ∝ log(1 + 3 s²/θ) for a variance θ = e^u: favours next to no noise, and does not rule out much.
+    """p(u) ∝ log(1 + 3 s²/θ) for a variance θ = e^u: favours almost no noise, but does not rule out much.
 
     A bound of the horseshoe's density (Carvalho, Polson & Scott 2010), customary for the noise of a GP.
     """

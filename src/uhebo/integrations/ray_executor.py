@@ -8,7 +8,7 @@ from uhebo.errors import MissingExtraError
 
 
 class RayExecutor:
-    """Evaluations as Ray tasks, on the cluster that Ray is connected to; without one it starts one here.
+    """An executor that runs evaluations as Ray tasks, on the connected cluster or else on one started here.
 
     Args:
         options: of each task, as for `ray.remote`: `num_cpus`, `num_gpus`, `memory`, `max_retries`, …

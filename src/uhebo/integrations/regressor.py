@@ -43,7 +43,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         lengthscales_: one for each column, in the units of `X`.
         signal_variance_, noise_variance_: of the latent function and of the noise, in units of `y` squared; infinite
             where that is beyond the range of doubles (`y` around 1e154 and more).
-        log_posterior_: value of the loss that was climbed, at the hyperparameters found.
+        log_posterior_: the maximum found: value of the log posterior (or log likelihood) at the hyperparameters.
         fit_: the `uhebo.estimate.Fit`, in the units of the unit cube and the standardised targets.
         n_features_in_, feature_names_in_: as in scikit-learn.
 

@@ -39,7 +39,7 @@ ALL_FAILED = re.compile(r"All the \d+ fits failed")
 
 
 class UHESearchCV(BaseSearchCV):
-    """Search the parameters of an estimator by cross-validation, as `GridSearchCV` does, with proposals by uhebo.
+    """Tune the parameters of an estimator by cross-validation, as `GridSearchCV` does, with suggestions by uhebo.
 
     Candidates come one after the other, because each proposal uses all scores so far; the folds of a candidate are what
     `n_jobs` runs at the same time. Where there are more processors than folds, `batch_size` proposes several candidates
@@ -49,12 +49,12 @@ class UHESearchCV(BaseSearchCV):
         estimator: what to tune: a scikit-learn estimator or a pipeline.
         space: parameter name -> `(low, high)`, a list or an array of choices, a `range`, `uhebo.Float` / `Int` /
             `Categorical`, or a frozen distribution of `scipy.stats`. Of these, `uniform`, `loguniform` and `randint`
-            are the ranges they say; any other one is searched through its quantiles from 0.001 to 0.999. Parameters
-            of a pipeline are named `step__parameter`.
-        param_distributions: the same under scikit-learn's name, in place of `space`; a tuple has choices here.
-        n_iter: how many candidates are tried.
+            become ranges; any other one is searched through its quantiles from 0.001 to 0.999. Parameters of a
+            pipeline are named `step__parameter`.
+        param_distributions: the same under scikit-learn's name, in place of `space`; here a tuple is a list of choices.
+        n_iter: number of candidates to try.
         method: name of a method (`uhebo.METHODS` lists them) or a function `Step -> Proposal`; default the sampler's.
-        batch_size: candidates proposed at once; more than 1 is of use if `n_jobs` is larger than the number of folds.
+        batch_size: candidates proposed at once; more than 1 helps only if `n_jobs` is larger than the number of folds.
         scoring: as in scikit-learn. With several metrics `refit` names the one that is searched for.
         n_jobs: fits run at the same time; None is 1, -1 all processors.
         refit: fit the best candidate on all the data. A metric's name, or a function `cv_results_ -> index`, as in
@@ -63,7 +63,7 @@ class UHESearchCV(BaseSearchCV):
         verbose: as in scikit-learn: with 1 the number of fits, with 2 each fit and its time, with 3 its score too.
         pre_dispatch: how many fits are handed to the workers in advance.
         error_score: score of a fold whose fit failed. With NaN the candidate is a failed trial: the search goes on and
-            keeps away from its parameters. A number is taken as a score like any other. "raise" ends the search.
+            avoids similar parameters. A number is taken as a score like any other. "raise" ends the search.
         return_train_score: put scores on the training part of each fold into `cv_results_`.
         random_state: an integer makes the search repeatable; it is the sampler's seed.
         storage: where the trials are kept, as in the shell: "search.db", a database URL or an Optuna storage, so that a
@@ -164,7 +164,7 @@ class UHESearchCV(BaseSearchCV):
 
     @property
     def recommended_(self) -> Recommended:
-        """The candidate tried that is best by the model: beside `best_params_`, which may owe its score to luck.
+        """The candidate that is best according to the model; `best_params_` may owe its score to luck.
 
         With what to expect of it, an interval, and the chance that no other candidate tried is better. Its `params` are
         not those of `best_estimator_`, which is refitted with `best_params_`, as in scikit-learn.

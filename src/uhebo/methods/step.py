@@ -43,7 +43,7 @@ STREAMS: dict[Stream, int] = {"point": 0, "arm": 1, "fit": 2, "maximise": 3}
 
 @dataclass(frozen=True)
 class Proposal:
-    """The next point (a row of the space) and what is to be remembered of how it was chosen."""
+    """The next point (a row of the space) and tags that record how it was chosen."""
 
     x: Array
     tags: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Step:
     """The method's own; what the user chose in the settings counts more."""
 
     def rng(self, stream: Stream, number: int | None = None) -> Rng:
-        """Random numbers of one purpose from (seed, trial number): whoever asks, whenever, gets the same."""
+        """Random numbers for one purpose; they depend on (seed, trial number) alone."""
         number = self.slot.number if number is None else number
         return np.random.default_rng([self.settings.seed, number, STREAMS[stream]])
 
@@ -94,7 +94,7 @@ class Step:
 
     @cached_property
     def model_used(self) -> Model:
-        """What the method believes in, the user's choices included."""
+        """The method's model, with the user's choices."""
         model = self.settings.applied_to(self.method_model)
         return model if self.history.objectives == 1 else model.of_several(self.slot.pair)
 
@@ -148,7 +148,7 @@ class Step:
 
     @cached_property
     def limits(self) -> Limits:
-        """What a proposal has to keep beside being good."""
+        """The limits that a proposal must keep: constraints, and success where trials fail."""
         exact = self.model_used.exact
         return tuple(found.limit if exact else found.condensed_limit for found in self.constraints)
 

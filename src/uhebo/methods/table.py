@@ -219,7 +219,7 @@ METHODS: dict[str, Method] = {
 
 
 def register(name: str, method: Strategy | Method) -> None:
-    """Make a method known under a name; an existing name is not overwritten."""
+    """Register a method under a name that is not taken yet."""
     if not isinstance(name, str) or not name:
         raise InvalidInputError(f"name is {name!r}; expected a name such as 'mine'")
     if name in METHODS:

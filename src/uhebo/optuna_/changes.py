@@ -31,13 +31,13 @@ Values = float | list[float] | tuple[float, ...] | Mapping[str, float]
 
 
 def changes(study: Study) -> list[Change]:
-    """Every change that was made to the study's trials, the earliest first."""
+    """List every change that was made to the study's trials, the earliest first."""
     check_study(study)
     return changes_of(study)
 
 
 def extensions(study: Study) -> list[Extension]:
-    """Every change that was made to the study's space, the earliest first."""
+    """List every change that was made to the study's space, the earliest first."""
     return extensions_of(study)
 
 
@@ -58,13 +58,13 @@ def amend(
     Args:
         study: any Optuna study.
         number: of the trial; it stays the same.
-        value: the right one; of several objectives one each, or those that were wrong by name. A trial that had failed
-            or was skipped is finished from now on.
-        failed: it gave no value in truth.
-        params: those at which the experiment was made in truth, by name.
+        value: the right value; with several objectives one for each, or {name: value} for those that were wrong. A
+            trial that had failed or was skipped is finished from now on.
+        failed: in fact the trial gave no value.
+        params: {name: value} of the parameters at which the experiment was in fact made.
         constraints: the right values, by name; at most 0 is feasible.
         attributes: notes, by name.
-        noise: standard deviation of the value's noise, where it is known; of several objectives one each, or by name.
+        noise: standard deviation of the value's noise, if known; with several objectives one for each, or by name.
         reason: kept with the change.
     """
     trial = _ended(study, number)
@@ -95,7 +95,7 @@ def amend(
 
 
 def drop(study: Study, number: int, reason: str = "") -> Change:
-    """Leave a trial that has ended out: it is no data, and its place is as good as if it had never been tried."""
+    """Leave a trial that has ended out of the data, as if its point had never been tried."""
     trial = _ended(study, number)
     if DROPPED in trial.user_attrs:
         raise InvalidInputError(f"trial {number} was dropped already")
@@ -103,10 +103,10 @@ def drop(study: Study, number: int, reason: str = "") -> Change:
 
 
 def skip(study: Study, number: int, reason: str = "") -> Change | None:
-    """Say that a trial was never run: its place is as good as if it had never been proposed.
+    """Say that a trial was never run: it counts as if its point had never been proposed.
 
     A trial under way or in the queue is ended; one that was told as failed counts as skipped from now on. One that has
-    a value keeps it: there is nothing to skip. None if it was skipped before.
+    a value is refused: `drop` it instead. Returns None if it was skipped before.
     """
     trial = _trial(study, number)
     if SKIPPED in trial.user_attrs:
@@ -123,7 +123,7 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
 
 
 def restore(study: Study, number: int, reason: str = "") -> Change:
-    """Take the latest change of a trial back; again, the one before."""
+    """Undo the latest change of a trial; called again, the one before."""
     _ended(study, number)
     counting = still_counting(changes_of(study)).get(number, [])
     if not counting:

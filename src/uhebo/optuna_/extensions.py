@@ -201,15 +201,15 @@ def extend(
     units: Mapping[str, str] | None = None,
     reason: str = "",
 ) -> list[Extension]:
-    """Change the space of a study: same study, same numbers, same seed.
+    """Change the space of a study in place; trial numbers and seed stay the same.
 
     Args:
         study: any Optuna study.
-        space: parameters with what they are from now on: (low, high) keeps the kind and the scale of a range, a list
-            is all choices; otherwise as for `uhebo.minimize`. A trial outside of what is left says nothing, until the
-            range holds it again.
-        had: of a parameter that is new, the value that all trials so far had.
-        units: names of units, for people.
+        space: parameter name -> its new values: (low, high) keeps the kind and the scale of a range, a list has all
+            choices; otherwise as for `uhebo.minimize`. A trial outside the new space is left out until a later change
+            includes it again.
+        had: new parameter -> the value that all trials so far had.
+        units: parameter name -> unit, for display.
         reason: kept with the change.
     """
     there, given_had = current_space(study), dict(had or {})

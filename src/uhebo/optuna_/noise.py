@@ -33,8 +33,8 @@ def tell_noise(trial: Trial, std: Deviations) -> None:
     Args:
         trial: the trial under way: what the objective got, or what `study.ask` returned.
         std: standard deviation of the noise of its value, in the units of the value: what the value would scatter by if
-            the evaluation were repeated. Of a mean of n measurements it is their standard deviation over √n. 0: the
-            value is exact. With several objectives one each (None: not known), or those that are known by name.
+            the evaluation were repeated. For a mean of n measurements: their standard deviation divided by √n. 0: the
+            value is exact. With several objectives one for each (None: not known), or {name: std} for those known.
 
     Example:
         >>> import optuna, uhebo

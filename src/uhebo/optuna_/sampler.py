@@ -55,8 +55,8 @@ class UHESampler(BaseSampler):
 
     Args:
         method: a name (`uhebo.METHODS` lists them), a function `Step -> Proposal`, or a `uhebo.methods.Method`.
-        n_trials: the whole budget of the study, initial design included. `auto` explores nothing in its last part. The
-            bandit of `uhe` tunes itself to it; without it, it works in epochs of doubling length.
+        n_trials: the whole budget of the study, initial design included. `auto` does not explore in its last part. The
+            bandit of `uhe` is tuned to it; without a budget it works in epochs of doubling length.
         n_startup_trials: size of the initial design, trials of your own and imported ones included; default three per
             parameter, at most half of `n_trials`, and for `auto` at most ten. `auto` puts each point where the space is
             emptiest; the paper's methods draw them uniformly.
@@ -67,22 +67,23 @@ class UHESampler(BaseSampler):
             `Prior`; default the method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
         deterministic: the objective has no noise, so no point is proposed twice while another one exists. Where it is
-            False, the same holds as soon as repeated points have had equal values, and none different ones.
+            False, the same holds once points have been repeated and always gave equal values.
         when_exhausted: what to do when the objective has no noise and every point of a finite space has been tried:
             "stop" ends `study.optimize` (`study.ask` raises `uhebo.errors.SpaceExhausted`), "repeat" goes on.
-        exact: never split the consistent loss into blocks, and fit theta for every suggestion, however many
-            observations there are.
+        exact: use no approximations for large studies: the consistent loss in one block, and theta fitted to all
+            observations for every suggestion.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
         independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
-            The initial design stays this sampler's own, because its size and its seed are.
+            It does not draw the initial design.
         constraints_func: as in Optuna's samplers: called with each finished trial, returns its constraints' values (a
-            number, several, or {name: number}), feasible up to 0. `trial.set_constraint` (Optuna 5) needs no such.
-        penalties: "detect": equal extreme values far from all others (`return 1e6`) are failures; "keep": values.
-        reading: of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says what they
-            are); default the method's own ("distinct" for the paper's methods).
-        guarantee: for "uhe" and "ra": what the paper's theorem needs (`beta="theory"`, `exact`, a known `n_trials`).
+            number, several, or {name: number}), feasible up to 0. Not needed with `trial.set_constraint` (Optuna 5).
+        penalties: "detect" takes equal extreme values far from all others (`return 1e6`) as failures, "keep" as values.
+        reading: which form of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says
+            what they are); default the method's own ("distinct" for the paper's methods).
+        guarantee: for "uhe" and "ra": choose what the paper's theorem needs (`beta="theory"`, `exact`, a known
+            `n_trials`).
         reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
-            measured from there; default somewhat below the worst values of the front.
+            measured from there; default somewhat beyond the worst values of the front.
         subject_to: rules on the parameters that every suggestion keeps to: texts such as "a + b <= 1" or
             "temperature < 90 or solvent != 'THF'", or functions of some parameters, by name, that return True or False.
         space: the parameters, as for `uhebo.minimize`, with `uhebo.When` where one is conditional. Without it they are

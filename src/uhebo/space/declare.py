@@ -49,9 +49,9 @@ def Categorical(choices: Sequence[Any]) -> CategoricalDistribution:
 
 @dataclass(frozen=True)
 class When:
-    """A parameter that is there only where a condition holds: `When("model == 'svm'", Float(1e-3, 1e3, log=True))`.
+    """A parameter that exists only where a condition holds: `When("model == 'svm'", Float(1e-3, 1e3, log=True))`.
 
-    The condition is a sentence about other parameters, in the language of rules; the parameter is written as any other.
+    The condition is an expression in other parameters, written like a rule; the parameter is written as any other.
     """
 
     condition: GivenRule

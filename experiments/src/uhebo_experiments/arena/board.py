@@ -52,11 +52,11 @@ class Board:
         return cls(methods, shares, {method: float(np.median(ratio)) for method, ratio in ratios.items()})
 
     def problems(self, side: Side) -> tuple[str, ...]:
-        """Of a side, those in the records."""
+        """Problems of a side that are in the records."""
         return tuple(name for name in SIDES[side] if any(problem == name for _, problem in self.shares))
 
     def seeds(self, method: str, side: Side) -> tuple[int, ...]:
-        """Those at which a method was run on all problems of a side."""
+        """Seeds at which a method was run on all problems of a side."""
         found = [set(self.shares.get((method, name), ())) for name in self.problems(side)]
         return tuple(sorted(set.intersection(*found))) if found else ()
 
@@ -67,7 +67,7 @@ class Board:
         return np.mean(rows, axis=0) if rows else np.zeros(0)
 
     def against(self, method: str, side: Side) -> str:
-        """ "better", "worse" or "undecided" beside MAP, paired by seed."""
+        """ "better", "worse" or "undecided" compared with MAP, paired by seed."""
         seeds = sorted(set(self.seeds(method, side)) & set(self.seeds(BASELINE, side)))
         if not seeds:
             return "undecided"
@@ -125,7 +125,7 @@ def time_aim(board: Board) -> tuple[list[str], list[list[str]]]:
 
 
 def verdict(board: Board, method: str) -> str:
-    """What the arena says of a method beside MAP, in three sentences."""
+    """Compare a method with MAP in three sentences."""
     if method not in board.complete():
         return f"{method}: not run on all problems of both sides."
     words = {"right": "Where the prior is right", "misleading": "Where it misleads"}

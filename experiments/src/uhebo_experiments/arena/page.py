@@ -45,7 +45,7 @@ def compete(
 ) -> Path:
     """Run every method (or those named) on every problem, keep what is finished, write the page; returns it.
 
-    What other calls have left in the folder stays on the page, so with another `budget` take another folder.
+    Earlier results in the folder stay on the page, so use another folder for another `budget`.
     """
     folder, chosen = Path(folder), known(methods)
     if unknown := [name for name in problems if name not in (*RIGHT, *MISLEADING)]:
@@ -59,7 +59,7 @@ def compete(
 
 
 def read_board(folder: Path | str) -> Board:
-    """What the records in a folder say."""
+    """Read the arena's records in a folder."""
     return Board.of(Table(Path(folder) / RUNS), Table(Path(folder) / CLOCK))
 
 

@@ -56,7 +56,7 @@ def problem(name: str, *, seed: int = 0, fidelity: int | None = None) -> Problem
 
 
 def problem_names() -> list[str]:
-    """Names of problems of one dimension; families such as levy-<d>d and gp-<d>d-<lengthscale> come beside them."""
+    """Names of problems of one dimension; there are also families such as levy-<d>d and gp-<d>d-<lengthscale>."""
     return [*PROBLEMS, *LEARNING, *(name for name, family in FAMILIES.items() if family.dimension)]
 
 

@@ -143,7 +143,7 @@ def fit_consistent(
     reading: Reading = DEFAULT_READING,
     **options: Any,
 ) -> Any:
-    """Fit an existing `SingleTaskGP` by the consistent loss, in place, and return it ready for an acquisition.
+    """Fit an existing `SingleTaskGP` by the consistent loss, in place, and return it.
 
     `options` go to `botorch.fit_gpytorch_mll`; the others are those of `ConsistentMarginalLogLikelihood`.
     """

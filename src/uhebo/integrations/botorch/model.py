@@ -22,7 +22,7 @@ SLACK = 1e-6
 
 
 class UHEModel(Model, FantasizeMixin):
-    """A Gaussian process of uhebo, conditioned and ready: `posterior(X)` for X in the unit cube, in the units of y.
+    """A fitted Gaussian process of uhebo as a BoTorch `Model`: inputs in the unit cube, predictions in the units of y.
 
     Larger y is better, as everywhere in BoTorch; for a study that is minimised the values have the other sign.
     Hyperparameters are fixed; a new fit is a new model. Categorical columns hold codes and have no gradient.
