@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REQUIRE_ALL := $(UHEBO_REQUIRE_ALL)
 TORCH := torch==2.13.0
 
-.PHONY: help demo notebooks test reproduce lint bench clean docs dist test-busy test-lowest test-newest fuzz soak lock audit
+.PHONY: help demo notebooks figures test reproduce lint bench clean docs dist test-busy test-lowest test-newest fuzz soak lock audit
 help:
 	@echo "make demo   install, tune a real model with a progress bar, write out/report.html"
 	@echo "make test   install and run the tests (UHEBO_REQUIRE_ALL=1: no test may be skipped)"
@@ -20,6 +20,7 @@ help:
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
 	@echo "make audit  known vulnerabilities of the locked versions"
 	@echo "make notebooks  run the notebooks of the documentation anew and keep what they show"
+	@echo "make figures  every figure and table of the README and the documentation, from the records in results/ (needs Chromium)"
 	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
 	@echo "make dist   wheels and sdists of uhebo and uhebo-experiments in dist/, installed in an empty environment and tried"
 	@echo "make bench  speed against BoTorch, scikit-learn and Optuna, and a small comparison of searches (installs PyTorch;"
@@ -123,6 +124,16 @@ bench: $(VENV)/torch
 # What the cells of the notebooks in the documentation give now is kept in them.
 notebooks: $(VENV)/installed
 	$(BIN)/python docs/hooks/notebooks.py
+
+# Runs no experiment: where a record is missing, `uhebo reproduce` would begin to make it, so stop it then.
+figures: $(VENV)/all
+	$(BIN)/uhebo reproduce all --out results/reproduction
+	$(BIN)/uhebo bench peers --set reporting --seeds 10 --budget 50 --out results/peers
+	for what in real-problems pareto hyperparameters; do \
+		$(BIN)/uhebo bench $$what --page --out results/$$(echo $$what | tr - _) || exit 1; done
+	$(BIN)/python -m uhebo_experiments.benchmarks.choose
+	$(BIN)/python -m uhebo_experiments.benchmarks.compare
+	$(BIN)/python -m uhebo_experiments.benchmarks.screenshots
 
 docs: $(VENV)/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -44,15 +44,17 @@ class Page:
         self._markdown.append(text)
         self._html.append(f"<p>{_inline(text)}</p>")
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], section: str = "") -> None:
+    def table(
+        self, head: Sequence[str], rows: Sequence[Sequence[str]], section: str = "", *, wrap: bool = False
+    ) -> None:
         """Cells that are verdicts are coloured in HTML. A table with a section can be taken into other Markdown by that
-        name, and has no line breaks in its cells."""
+        name, and has no line breaks in its cells unless they may `wrap`."""
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, *rows)]
         lines.insert(1, "|" + " --- |" * len(head))
         if section:
             lines = [f"<!-- --8<-- [start:{section}] -->", "", *lines, "", f"<!-- --8<-- [end:{section}] -->"]
         self._markdown.append("\n".join(lines))
-        style = ' style="white-space: nowrap"' if section else ""
+        style = ' style="white-space: nowrap"' if section and not wrap else ""
         top = "".join(f"<th>{_inline(cell)}</th>" for cell in head)
         body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
         self._html.append(

@@ -37,6 +37,7 @@ def run_cell(cell: Cell) -> list[Record]:
         n_trials=initial + cell.budget,
         n_startup_trials=initial,
         seed=cell.seed,
+        penalties="keep",  # a classifier's accuracy where nothing was learnt is a value, not a failure
         **cell.sampler_options,
     )
     study = optuna.create_study(direction="maximize", sampler=sampler)

@@ -136,7 +136,7 @@ def theta_panels(errors: Errors, sizes: Sequence[int], folder: Path) -> Path:
             axis.set_xticks(sizes, [str(n) for n in sizes])
             axis.minorticks_off()
         axes[0][0].set_ylabel("error of log lengthscales (r.m.s.)")
-        _legend(figure, axes[0][0], 6)
+        _legend(figure, axes[0][0], 4)
         return save(figure, folder, "fig6")
 
 

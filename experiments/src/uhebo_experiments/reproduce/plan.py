@@ -22,6 +22,8 @@ SOURCES = {"BO (MAP)": "map", "RA-BO": "ra", "i.i.d.": "random"}
 """Figure 6: where data come from, and the method that gives them."""
 PATH = "gp-2d-0.2"
 """Sample paths of a known GP, one per seed, for figures 6 and 7."""
+NOISY_PATH = f"{PATH}~0.05"
+"""The same with noise, 5 % of the range: lengthscale, signal and noise are known."""
 VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
     "prior: shape 1e-3, scale 10": (("prior", "paper-scale"),),
     "prior: mean 1e-3, variance 10": (("prior", "paper-ev"),),
@@ -87,6 +89,8 @@ class Scale:
     path_sizes: tuple[int, ...] = (10, 20, 40, 80, 160)
     path_seeds: int = 20
     variants: tuple[str, ...] = tuple(VARIANTS)
+    clock_seeds: int = 6
+    """Runs whose seconds are taken: the fewest from which anything is concluded."""
 
 
 FULL = Scale()
@@ -103,6 +107,7 @@ QUICK = Scale(
     path_sizes=(10, 20, 30),
     path_seeds=3,
     variants=("prior: flat", "β = √1.96"),
+    clock_seeds=1,
 )
 """Everything is drawn and nothing is concluded: minutes, not hours."""
 
@@ -146,6 +151,25 @@ def real(scale: Scale, methods: Iterable[str] = METHODS, column: str = MAIN) -> 
     ]
 
 
+def timed(scale: Scale, problems: Iterable[str], column: str = MAIN) -> list[Cell]:
+    """Running time of figure 5. Seeds come first: whatever else the machine does is fair to all methods."""
+    chosen = [name for name in problems if name in SYNTHETIC or name in scale.real]
+    fidelities = dict(scale.fidelities)
+    return [
+        cell(
+            problem,
+            method,
+            seed,
+            scale.synthetic_budget if problem in SYNTHETIC else scale.real_budget,
+            fidelities.get(problem),
+            column,
+        )
+        for seed in range(min(scale.clock_seeds, scale.seeds))
+        for problem in chosen
+        for method in METHODS
+    ]
+
+
 def ablation(scale: Scale, column: str = MAIN) -> list[Cell]:
     """Figure 5: what the two parts of UHE-BO contribute."""
     return synthetic(scale, ABLATION, column)
@@ -159,6 +183,11 @@ def known_paths(scale: Scale, column: str = MAIN) -> list[Cell]:
         for seed in range(scale.path_seeds)
         for method in SOURCES.values()
     ]
+
+
+def noisy_paths(scale: Scale) -> list[Cell]:
+    """Independent points on functions whose lengthscale, signal and noise are known."""
+    return [cell(NOISY_PATH, "random", seed, max(scale.path_sizes)) for seed in range(scale.path_seeds)]
 
 
 def long_runs(scale: Scale, column: str = MAIN) -> list[Cell]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
 from uhebo.types import Array
@@ -18,9 +20,9 @@ from uhebo_experiments.problems import problem
 from uhebo_experiments.reproduce import figures, illustrations, plan
 from uhebo_experiments.reproduce.claims import Claim, compared
 from uhebo_experiments.reproduce.curves import Curves, curves
-from uhebo_experiments.reproduce.theta_error import COMPARED, READ_AS
+from uhebo_experiments.reproduce.theta_error import COMPARED, READ_AS, ThetaCell, shares_of_truth, theta_error
 from uhebo_experiments.reproduce.under import TIMED, Under
-from uhebo_experiments.runner import run
+from uhebo_experiments.runner import compute, run
 from uhebo_experiments.table import RUNS, Record, Table
 
 TARGETS = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "claims", "all")
@@ -115,6 +117,26 @@ class Reproduction:
                 for (where, method), found in curves(results, [c for c in results if c.problem == other]).items()
             }
         return groups
+
+    @cached_property
+    def known_theta(self) -> dict[str, Array]:
+        """Estimates / truth on independent, noisy points, by estimator: (paths, sizes, lengthscale-signal-noise)."""
+        runs = self._run(plan.noisy_paths(self.scale), "noisy paths")
+        tasks = [ThetaCell(cell, name, self.scale.path_sizes) for name in self.main.estimators for cell in runs]
+        table = Table(self.folder / "theta-error.jsonl.gz")
+        found = compute(
+            tasks,
+            table,
+            theta_error,
+            lambda task: (runs[task.cell],),
+            jobs=self.jobs,
+            progress=self.progress,
+            label="estimates of all of theta",
+        )
+        return {
+            name: np.array([shares_of_truth(task, found[task]) for task in tasks if task.estimator == name])
+            for name in self.main.estimators
+        }
 
     def draw(self, target: str) -> Path:
         """One figure, as PNG and PDF; returns the PNG."""

@@ -20,6 +20,9 @@ from uhebo_experiments.reproduce.surrogate_error import grid_points
 from uhebo_experiments.reproduce.under import TIMED
 from uhebo_experiments.style import LOOK, TITLES, png_inches
 
+FOUND = 0.1
+"""Regret on h1 below which its peak was found."""
+
 
 def write_summary(reproduction: Reproduction, drawn: dict[str, Path], command: str) -> Path:
     """`reproduction.md` and `reproduction.html` in the folder; returns the latter."""
@@ -55,7 +58,11 @@ def _verdicts(page: Page, reproduction: Reproduction) -> None:
     page.table(
         ["claim", "what the paper says", "verdict", "why"],
         [[claim.name, claim.text, f"{claim.verdict} {under}", claim.reason] for claim in reproduction.claims],
+        "verdicts",
+        wrap=True,
     )
+    page.text("C1 one by one: UHE-BO beside each rival, mean difference of the final regret (rival minus UHE-BO).")
+    page.table(*_beside(reproduction), "c1", wrap=True)
     if len(reproduction.readings) > 1:
         _matrix(page, reproduction)
 
@@ -75,16 +82,33 @@ def _matrix(page: Page, reproduction: Reproduction) -> None:
             [claim.name, *(verdicts.get((name, claim.name), "–") for name in reproduction.readings)]
             for claim in reproduction.claims
         ],
+        "matrix",
+        wrap=True,
     )
-    page.table(["reading", "what it is"], [[f"`{name}`", plan.COLUMNS[name].about] for name in reproduction.readings])
+    about = [[f"`{name}`", plan.COLUMNS[name].about] for name in reproduction.readings]
+    page.table(["reading", "what it is"], about, "readings", wrap=True)
     page.text("UHE-BO against each rival in C1, better : undecided : worse, and its final regret:")
     rows = []
     for name, under in reproduction.by_reading.items():
         c1 = next(claim for claim in under.claims if claim.name == "C1")
         outcomes = [c.effect.outcome for c in c1.comparisons]
         counts = " : ".join(str(outcomes.count(word)) for word in ("better", "undecided", "worse"))
-        rows.append([f"`{name}`", counts, *(figure(under.regrets[where, "uhe"].final) for where in plan.SYNTHETIC)])
-    page.table(["reading", "C1", *(TITLES[where] for where in plan.SYNTHETIC)], rows)
+        finals = (under.regrets[where, "uhe"].final for where in plan.SYNTHETIC)
+        rows.append([f"`{name}`", counts, *map(figure, finals), peak(under.regrets["h1", "uhe"].final)])
+    page.table(["reading", "C1", *(TITLES[where] for where in plan.SYNTHETIC), "peak of h1 found"], rows, "counts")
+
+
+def _beside(reproduction: Reproduction) -> tuple[list[str], list[list[str]]]:
+    """A row per rival of C1, a column per problem."""
+    c1 = next(claim for claim in reproduction.claims if claim.name == "C1")
+    effects = {(c.rival, c.where): c.effect for c in c1.comparisons}
+    rivals = dict.fromkeys(c.rival for c in c1.comparisons)
+    rows = []
+    for rival in rivals:
+        cells = [effects[rival, where] for where in plan.SYNTHETIC]
+        shown = [f"{e.outcome}, {round(e.mean, 12):.2g} [{e.low:.2g}, {e.high:.2g}]" for e in cells]
+        rows.append([LOOK[rival][0], *shown])
+    return ["UHE-BO beside", *(TITLES[where] for where in plan.SYNTHETIC)], rows
 
 
 def _caption(name: str, scale: Scale) -> str:
@@ -104,7 +128,8 @@ def _caption(name: str, scale: Scale) -> str:
         "fig4": f"Mean squared error of the surrogate on {grid_points(2, scale.thinning):,} (2-D) and "
         f"{grid_points(3, scale.thinning):,} (3-D) grid points. {shared}",
         "fig5": f"Ablation: UHE-BO, RA-BO (no bandit) and Random+EXP3 (no consistent loss); right, CPU seconds spent "
-        f"on suggestions in a whole run (T = {scale.synthetic_budget}; the forest {scale.real_budget}). {shared}",
+        f"on suggestions in a whole run (T = {scale.synthetic_budget}; the forest {scale.real_budget}), from runs of their "
+        f"own, all methods side by side, {scale.clock_seeds} seeds. {shared}",
         "fig6": f"Ours. Error of the estimated lengthscales on sample paths with lengthscale 0.2 in 2-D, against n, by "
         f"source of the data; the consistent loss in its readings. "
         f"{scale.path_seeds} paths.",
@@ -121,6 +146,14 @@ def _tables(page: Page, reproduction: Reproduction) -> None:
     page.table(
         ["method", *(TITLES[name] for name in problems)],
         [[LOOK[m][0], *(figure(reproduction.main.regrets[name, m].final) for name in problems)] for m in plan.METHODS],
+        "regret",
+    )
+    page.text(f"How often the peak of h1 is found (regret below {FOUND}):")
+    found = {**reproduction.main.ablation_regrets, **reproduction.main.regrets}
+    page.table(
+        ["method", "runs"],
+        [[LOOK[m][0], peak(found["h1", m].final)] for m in dict.fromkeys((*plan.METHODS, *plan.ABLATION))],
+        "peak",
     )
     page.heading("Ablation: final simple regret")
     page.table(
@@ -129,6 +162,7 @@ def _tables(page: Page, reproduction: Reproduction) -> None:
             [LOOK[m][0], *(figure(reproduction.main.ablation_regrets[name, m].final) for name in plan.SYNTHETIC)]
             for m in plan.ABLATION
         ],
+        "ablation",
     )
     page.heading("Mean squared error of the surrogate after the last iteration")
     page.table(
@@ -142,6 +176,7 @@ def _tables(page: Page, reproduction: Reproduction) -> None:
     page.table(
         ["method", *(TITLES[name] for name in TIMED)],
         [[LOOK[m][0], *(figure(reproduction.main.seconds[name, m]) for name in TIMED)] for m in plan.METHODS],
+        "seconds",
     )
     page.heading("Error of the estimated lengthscales")
     page.table(
@@ -150,19 +185,34 @@ def _tables(page: Page, reproduction: Reproduction) -> None:
             [source, LOOK[estimator][0], *(figure(column) for column in errors.T)]
             for (source, estimator), errors in reproduction.main.theta_errors.items()
         ],
+        "theta",
+    )
+    page.heading("Estimates of all hyperparameters, as shares of the truth")
+    page.text(
+        f"Independent points on sample paths with noise of 5 % of their range, {scale.path_seeds} paths. Median over "
+        "paths of estimate / truth, with quartiles; for a consistent estimator it goes to 1."
+    )
+    page.table(
+        ["estimator", "of the", *(f"n = {n}" for n in scale.path_sizes)],
+        [
+            [LOOK[estimator][0], quantity, *(_quartiles(column) for column in shares[:, :, i].T)]
+            for i, quantity in enumerate(("lengthscale", "signal variance", "noise variance"))
+            for estimator, shares in reproduction.known_theta.items()
+        ],
+        "known",
     )
     _comparisons(page, reproduction)
     page.heading("Other priors, clips, multipliers, and forms of h1")
     page.text(
-        "Final regret of UHE-BO under each, beside MAP under the same one. The outcome is that of UHE-BO "
-        "against MAP, by the rule above."
+        "Mean final regret of UHE-BO / of MAP under the same reading, and what UHE-BO is beside MAP by the rule above."
     )
+    rows: dict[str, dict[str, str]] = {}
+    for name, where, ours, rival, outcome in reproduction.sensitivity:
+        rows.setdefault(name, {})[where] = f"{ours.mean():.2g} / {rival.mean():.2g}, {outcome}"
     page.table(
-        ["read as", "problem", "UHE-BO", "MAP", "UHE-BO is"],
-        [
-            [name, TITLES[where], figure(ours), figure(rival), outcome]
-            for name, where, ours, rival, outcome in reproduction.sensitivity
-        ],
+        ["read as", *(TITLES[where] for where in plan.SYNTHETIC)],
+        [[name, *(cells.get(where, "") for where in plan.SYNTHETIC)] for name, cells in rows.items()],
+        "sensitivity",
     )
 
 
@@ -193,8 +243,18 @@ def _comparisons(page: Page, reproduction: Reproduction) -> None:
     )
 
 
+def peak(regrets: Array) -> str:
+    """In how many of the runs the peak of h1 was found."""
+    return f"{int((regrets < FOUND).sum())} of {len(regrets)}"
+
+
 def figure(sample: Array | Curves) -> str:
     """Mean ± standard error in three digits."""
     values = np.asarray(sample)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
     return f"{float(values.mean()):.3g} ± {error:.2g}"
+
+
+def _quartiles(sample: Array) -> str:
+    low, middle, high = np.quantile(sample, (0.25, 0.5, 0.75))
+    return f"{middle:.2g} [{low:.2g}, {high:.2g}]"

@@ -1,7 +1,8 @@
 """Figure 6: error of the estimated lengthscales against n, on sample paths whose lengthscale is known.
 
 The data are the first n points of a search (MAP), of RA-BO, or i.i.d. ones. The error is the root mean square over
-dimensions of log(ell-hat / ell*).
+dimensions of log(ell-hat / ell*). On paths with noise of known size, estimates of all hyperparameters as shares of the
+truth.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import gmean
 
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import ESTIMATORS, Reading
 from uhebo.gp import Data, named_prior
 from uhebo.space import SearchSpace
+from uhebo.types import Array
 from uhebo_experiments.cells import Cell
 from uhebo_experiments.problems import problem
 from uhebo_experiments.table import Record
@@ -36,7 +39,7 @@ class ThetaCell:
 
 def theta_error(task: ThetaCell, records: list[Record]) -> list[Record]:
     """Error, and the estimate itself in units of the objective, at each size."""
-    named = re.fullmatch(r"gp-\d+d-([0-9.]+)", task.cell.problem)
+    named = re.fullmatch(r"gp-\d+d-([0-9.]+)(~[0-9.]+)?", task.cell.problem)
     if named is None:
         raise InvalidInputError(f"the true theta of {task.cell.problem} is not known; expected gp-<d>d-<lengthscale>")
     truth = float(named[1])
@@ -66,3 +69,10 @@ def theta_error(task: ThetaCell, records: list[Record]) -> list[Record]:
             }
         )
     return errors
+
+
+def shares_of_truth(task: ThetaCell, records: list[Record]) -> Array:
+    """Estimate / truth of the lengthscale (geometric mean over axes), signal and noise variance; (sizes, 3)."""
+    case = problem(task.cell.problem, seed=task.cell.seed)
+    truth = float(case.name.partition("~")[0].rpartition("-")[2])
+    return np.array([[gmean(r["ell"]) / truth, r["v"], r["s2"] / case.noise**2] for r in records])

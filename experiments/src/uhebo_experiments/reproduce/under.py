@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from uhebo_experiments.reproduce.claims import Claim, rate_claim, regret_claims,
 from uhebo_experiments.reproduce.curves import Curves, Results, curves
 from uhebo_experiments.reproduce.surrogate_error import ErrorCell, surrogate_error
 from uhebo_experiments.reproduce.theta_error import NAME_OF, ThetaCell, theta_error
-from uhebo_experiments.runner import compute
-from uhebo_experiments.table import Record, Table
+from uhebo_experiments.runner import compute, run_cell
+from uhebo_experiments.table import CLOCK, Record, Table
 
 Run = Callable[[Sequence[Cell], str], dict[Cell, list[Record]]]
 TIMED = ("deceptive", "hartmann3", "rf-wilt")
@@ -123,10 +123,20 @@ class Under:
 
     @cached_property
     def seconds(self) -> dict[tuple[str, str], Array]:
-        """CPU seconds a run spent on suggestions, on the problems whose running time is shown."""
-        timed = replace(self.scale, real=tuple(name for name in self.scale.real if name in TIMED))
-        results = {**self.synthetic, **self.run(plan.real(timed, column=self.column), "timed problems")}
-        return {key: curve.seconds for key, curve in self.curves(results).items()}
+        """CPU seconds a run spent on suggestions, on the problems whose running time is shown.
+
+        From runs of their own, all methods side by side: those of the other figures are from different days and
+        machines.
+        """
+        found = compute(
+            plan.timed(self.scale, TIMED, self.column),
+            Table(self.folder / CLOCK),
+            run_cell,
+            jobs=self.jobs,
+            progress=self.progress,
+            label=f"seconds, {self.column}",
+        )
+        return {key: curve.seconds for key, curve in self.curves(found).items()}
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
