@@ -78,7 +78,9 @@ def run(cell: Run) -> list[Record]:
     name = PACKAGES[cell.library.partition("-")[0]]
     version = __version__ if name == "uhebo" else importlib.metadata.version(name)
     rng = np.random.default_rng([cell.seed, NOISE_STREAM])
-    told, true, seconds = [], [], 0.0
+    told: list[float] = []
+    true: list[float] = []
+    seconds = 0.0
     error: Exception | None = None
     while len(told) < cell.budget and error is None:
         count = min(cell.batch, cell.budget - len(told))

@@ -121,7 +121,8 @@ class BoTorch:
 
 def grids(space: Mapping[str, BaseDistribution]) -> dict[int, list[float]]:
     """Axis of the relaxed cube -> its values, for integers of few values and for choices."""
-    relaxed, found, axis = Relaxed(space), {}, 0
+    relaxed, axis = Relaxed(space), 0
+    found: dict[int, list[float]] = {}
     base = relaxed.decode(np.full(relaxed.width, 0.5))
     for name, distribution in space.items():
         if isinstance(distribution, CategoricalDistribution):
@@ -238,7 +239,7 @@ PACKAGES = {"uhebo": "uhebo", "optuna": "optuna", "botorch": "botorch", "smac3":
 
 
 def takes(name: str, of: Setting) -> bool:
-    """Whether a library is meant for such a task: CMA-ES for functions of numbers, bayesian-optimization for no batches."""
+    """Whether a library is meant for it: CMA-ES for functions of numbers, bayesian-optimization for no batches."""
     if name == "optuna-cma":
         return of.continuous and not of.models
     return name != "bayes-opt" or of.batch == 1
