@@ -33,6 +33,7 @@ from uhebo_experiments.peers.setting import Setting
 from uhebo_experiments.problems import bayesmark, coco
 from uhebo_experiments.problems.neutral import CLASSICS, SHIFT_STREAM, classic, neutral
 from uhebo_experiments.problems.sets import REPORTING, TUNING
+from uhebo_experiments.problems.trained import DATA
 from uhebo_experiments.table import RUNS, Record, Table
 
 COCO = "pip install 'uhebo-experiments[neutral]'"
@@ -124,10 +125,13 @@ def test_what_is_not_installed_says_what_to_install(module: str, monkeypatch: py
 
 def test_bayesmark_has_ninety_tasks() -> None:
     assert len(bayesmark.TASKS) == 90
-    assert len(bayesmark.IN_TURN) == 45
+    assert len(bayesmark.IN_TURN) == 27
+    assert all(map(bayesmark.is_fresh, bayesmark.IN_TURN))
+    loaders = {load.removeprefix("load_"): data for data, load in bayesmark.DATA.items()}
+    assert {loaders[name] for name in DATA["tuning"] if name in loaders} == set(bayesmark.TUNED_ON)
     assert set(bayesmark.IN_TURN) < set(bayesmark.TASKS)
     halves = [name.rpartition(" ")[2] for name in bayesmark.IN_TURN]
-    assert [halves.count(metric) for metric in ("acc", "nll", "mae", "mse")] == [19, 17, 4, 5]
+    assert [halves.count(metric) for metric in ("acc", "nll", "mae", "mse")] == [9, 9, 4, 5]
 
 
 @pytest.mark.parametrize("data", ["iris", "diabetes"])
@@ -155,12 +159,13 @@ def test_parameters_on_the_logit_scale_are_shares() -> None:
 
 def test_scores_by_hand() -> None:
     """Best 2, median 6: 2 is no loss, 4 half of it, 9 counts as 1 and so does -9 as -1."""
+    assert [bayesmark.run_loss(value, 2.0, 2.0) for value in (2.0, 4.0)] == [0.0, 1.0]
     assert [bayesmark.run_loss(value, 2.0, 6.0) for value in (2.0, 4.0, 9.0, -9.0)] == [0.0, 0.5, 1.0, -1.0]
     assert bayesmark.score({"a": [0.0, 0.5], "b": [1.0]}) == pytest.approx(100.0 * (1.0 - 0.625))
     names = problems_of(PROTOCOL)
     results = {Run("hebo", PROTOCOL, name, seed, 128): record(4.0 - 2.0 * seed) for name in names for seed in (0, 1)}
     references = {Reference(name): {"best": 2.0, "median": 6.0} for name in names}
-    assert score_rows(results, references)[1] == [["hebo", "75.00 ± 0.00", "75.00", "2", "90"]]
+    assert score_rows(results, references, names)[1] == [["hebo", "75.00 ± 0.00", "75.00", "2", "90"]]
 
 
 def record(*gaps: float) -> Record:
@@ -227,6 +232,7 @@ def test_the_page_is_written_from_records(tmp_path: Path, capsys: pytest.Capture
     assert "wrote" in capsys.readouterr().out
     text = (tmp_path / "neutral.md").read_text()
     assert "many, after 20 of 60 trials, 7 seeds:" in text
+    assert "Without a score, for want of a reference (`--reference`): 89 of 90 tasks." in text
     assert "many, after 60 of 60 trials, 2 seeds:" in text  # once more, with the slow one
     assert "`hebo` ended early on many in 16 runs: ValueError: deep inside" in text
     assert "| many zakharov-20d | 20 | 4 | 1.5 | random | 2.67 | random |" in text
@@ -319,5 +325,7 @@ def test_who_is_not_meant_for_a_task_is_left_out() -> None:
 def test_grids_of_integers_and_choices() -> None:
     found = grids({"leaf": Int(1, 3), "width": Int(10, 5000), "x": Float(0.0, 1.0), "k": CategoricalDistribution("ab")})
     assert set(found) == {0, 3, 4}
-    assert found[0] == pytest.approx([1.0 / 6.0, 0.5, 5.0 / 6.0])
+    assert found[0] == pytest.approx([0.0, 0.5, 1.0])
+    relaxed = Relaxed({"leaf": Int(1, 3)})
+    assert [relaxed.decode(np.array([value]))["leaf"] for value in found[0]] == [1, 2, 3]
     assert found[3] == found[4] == [0.0, 1.0]

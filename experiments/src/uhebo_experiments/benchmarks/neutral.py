@@ -47,7 +47,7 @@ from uhebo_experiments.benchmarks.neutral_runs import (
 from uhebo_experiments.page import Page
 from uhebo_experiments.peers.neutral import LIBRARIES
 from uhebo_experiments.peers.ranking import Board, rank_rows, regret_rows
-from uhebo_experiments.problems.bayesmark import TASKS
+from uhebo_experiments.problems.bayesmark import TASKS, TUNED_ON, is_fresh
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Record, Table
 
@@ -87,7 +87,14 @@ def write(folder: Path) -> Path:
         f"100 is the best value known of each task ({REFERENCE_POINTS} random points, a search by TPE as long), 0 the "
         f"median random point. {PUBLISHED}"
     )
-    page.table(*score_rows(results, references), section="bayesmark")
+    page.table(*score_rows(results, references, TASKS), section="bayesmark")
+    page.text(
+        f"Tables of models trained on the data {' and '.join(TUNED_ON)} were among the problems on which candidates "
+        "for the default were compared. Without their tasks:"
+    )
+    page.table(*score_rows(results, references, [name for name in TASKS if is_fresh(name)]), section="bayesmark-fresh")
+    if missing := [name for name in TASKS if Reference(name) not in references]:
+        page.text(f"Without a score, for want of a reference (`--reference`): {len(missing)} of {len(TASKS)} tasks.")
     for line in _errors(results):
         page.text(line)
     return page.write(folder, "neutral")

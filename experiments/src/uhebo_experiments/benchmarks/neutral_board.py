@@ -140,8 +140,10 @@ def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
     return ["family", "mean rank", "random behind", "p", "", "problems with a larger median regret"], rows
 
 
-def score_rows(results: Results, references: Mapping[Reference, Record]) -> tuple[list[str], list[list[str]]]:
-    """Scores by bayesmark's rule, best first: over all tasks at the seeds of each library."""
+def score_rows(
+    results: Results, references: Mapping[Reference, Record], tasks: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    """Scores by bayesmark's rule over some tasks, best first, at the seeds of each library."""
     budget = max((cell.budget for cell in results if cell.family == PROTOCOL), default=0)
     found = []
     for library, seeds in seeds_of(results, PROTOCOL, budget).items():
@@ -154,7 +156,7 @@ def score_rows(results: Results, references: Mapping[Reference, Record]) -> tupl
                 )
                 for seed in sorted(seeds)
             ]
-            for name in problems_of(PROTOCOL)
+            for name in tasks
             if Reference(name) in references
         }
         if losses:

@@ -1,4 +1,4 @@
-"""Problems of the neutral report: none is, or is made like, one that a default was chosen or reported on before.
+"""Problems of the neutral report: none is one that a default was chosen or reported on before.
 
     bbob-noisy   COCO's noisy functions (`uhebo_experiments.problems.coco`)
     bbob-mixint  COCO's functions of integers and numbers
