@@ -11,7 +11,7 @@ go seed by seed. A table on the page has the libraries with as many seeds as our
 seeds that all have: slow libraries may have fewer.
 
 Needs `pip install 'uhebo-experiments[neutral]'`, and for HEBO, which pins old versions of others,
-`pip install --no-deps HEBO disjoint-set pymoo moocore`.
+`pip install pymoo disjoint-set && pip install --no-deps HEBO`.
 """
 
 from __future__ import annotations

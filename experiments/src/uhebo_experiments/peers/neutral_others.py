@@ -25,7 +25,7 @@ def needed(name: str, of: str) -> Any:
 
 
 INSTALL = {
-    "hebo": "pip install --no-deps HEBO disjoint-set pymoo moocore",
+    "hebo": "pip install pymoo disjoint-set && pip install --no-deps HEBO",
     "ax": "pip install 'uhebo-experiments[neutral]'",
 }
 """HEBO asks for versions of NumPy and pymoo that nobody else has any more, and runs with newer ones."""
