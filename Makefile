@@ -43,7 +43,9 @@ $(VENV)/torch: $(VENV)/installed
 
 # What else only some tests need: Ray, and the libraries we compare with.
 $(VENV)/all: $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all]" -e "./experiments[peers]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[all]" -e "./experiments[neutral]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt pymoo disjoint-set
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps HEBO
 	@touch $@
 
 demo: $(VENV)/installed

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
-APART = {"torch", "uhebo"}
+APART = {"torch", "uhebo", "uhebo-experiments"}
 """PyTorch is installed by itself (Makefile); the extras name each other."""
 
 

@@ -23,6 +23,8 @@ from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import NOTHING, RECIPE, Recipe, auto, is_stuck
 from uhebo.methods.settings import Design
 from uhebo.types import Array
+from uhebo_experiments.benchmarks.candidate_steps import AveragedThetas, Replicating, TrustRegion
+from uhebo_experiments.benchmarks.lens import LinearTerm, WarpedInputs
 
 DEFAULT, AGAIN = "auto", "auto, another seed"
 LATE = 4
@@ -181,6 +183,11 @@ CANDIDATES: dict[str, Candidate] = {
     "UCB for late members": Candidate(step=LateMembers),
     "reading distinct": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="distinct"))),
     "reading observed": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="observed"))),
+    "averaged over thetas": Candidate(step=AveragedThetas),
+    "warped inputs": Candidate(step=WarpedInputs),
+    "linear term": Candidate(step=LinearTerm),
+    "best points again": Candidate(step=Replicating),
+    "trust region above ten parameters": Candidate(step=TrustRegion),
     # Something left out.
     "never explores": Candidate(replace(RECIPE, turns=())),
     "no second opinion": Candidate(replace(RECIPE, turns=("gap", "line"))),

@@ -143,7 +143,7 @@ class ScikitOptimize:
         spaces = package("skopt.space")
         self._names = list(space)
         self._optimiser = skopt.Optimizer(
-            [_skopt_dimension(spaces, d) for d in space.values()], "GP", n_initial_points=1, random_state=seed
+            [skopt_dimension(spaces, d) for d in space.values()], "GP", n_initial_points=1, random_state=seed
         )
         self._space = space
         self._waiting: list[tuple[list[Any], float]] = []
@@ -204,7 +204,7 @@ class Smac:
         self._facade.tell(info, history.TrialValue(cost=-float(value)), save=False)
 
 
-def _skopt_dimension(spaces: Any, distribution: Any) -> Any:
+def skopt_dimension(spaces: Any, distribution: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return spaces.Categorical(list(distribution.choices))
     prior = "log-uniform" if distribution.log else "uniform"

@@ -1,0 +1,170 @@
+"""What the runs of the neutral report say: ranks, where we lose, scores by bayesmark's rule."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uhebo.types import Array
+from uhebo_experiments.benchmarks.neutral_runs import OURS, PROTOCOL, Reference, Run, problems_of
+from uhebo_experiments.peers.ranking import Board
+from uhebo_experiments.problems.bayesmark import run_loss, score
+from uhebo_experiments.table import Record
+
+FLOOR = 1e-8
+"""Distance to the optimum below which it counts as found, as COCO has it."""
+BEHIND = 2.0
+"""Times the best library's median regret from which a problem is one where we lose."""
+Results = Mapping[Run, Record]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of a family at a budget, read after so many trials."""
+
+    family: str
+    budget: int
+    at: int
+    kept: str = "best"
+    """"best" or "told": which of the points is judged."""
+
+
+def value_at(record: Record, at: int, kept: str) -> float:
+    """The value kept after so many trials; the first one where the run had ended with none before."""
+    changes = record[kept]
+    return float(next((value for trial, value in reversed(changes) if trial <= at), changes[0][1]))
+
+
+def seeds_of(results: Results, family: str, budget: int) -> dict[str, set[int]]:
+    """Library -> seeds at which it has run on every problem of a family."""
+    names = set(problems_of(family))
+    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for cell in results:
+        if (cell.family, cell.budget) == (family, budget):
+            seen[cell.library, cell.seed].add(cell.problem)
+    found: dict[str, set[int]] = defaultdict(set)
+    for (library, seed), problems in seen.items():
+        if problems >= names:
+            found[library].add(seed)
+    return found
+
+
+def common(results: Results, family: str, budget: int, *, slow: bool = True) -> tuple[list[str], list[int]]:
+    """Libraries that have run on every problem at some seed, ours first, and the seeds that all of them have.
+
+    Without the slow ones: those that have at least the seeds that ours has.
+    """
+    seeds = seeds_of(results, family, budget)
+    if not slow:
+        seeds = {name: own for name, own in seeds.items() if own >= seeds.get(OURS, set())}
+    libraries = sorted(seeds, key=lambda name: (name != OURS, name))
+    shared = set.intersection(*seeds.values()) if seeds else set()
+    return libraries, sorted(shared)
+
+
+def board(results: Results, groups: Sequence[Group], best: Mapping[str, float], *, slow: bool = True) -> Board | None:
+    """Regret of the libraries that have run in all these groups, at the seeds that all have; None where ours and
+    another one have none in common.
+
+    Where no optimum is known (models), it is above the best value seen, at least half the smallest distance to it.
+    `best` are best values by problem that are known otherwise.
+    """
+    parts = [common(results, group.family, group.budget, slow=slow) for group in groups]
+    libraries = [name for name in parts[0][0] if all(name in names for names, _ in parts)]
+    seeds = sorted(set.intersection(*(set(shared) for _, shared in parts)))
+    if OURS not in libraries or len(libraries) < 2 or not seeds:
+        return None
+    regret: dict[tuple[str, str], Array] = {}
+    for group in groups:
+        for name in problems_of(group.family):
+            label = f"{group.family} {name}"
+            runs = {
+                library: np.array(
+                    [
+                        value_at(results[Run(library, group.family, name, seed, group.budget)], group.at, group.kept)
+                        for seed in seeds
+                    ]
+                )
+                for library in libraries
+            }
+            floor, lowest = FLOOR, 0.0
+            if group.family in ("models", PROTOCOL):
+                floor, lowest = floor_and_lowest([*np.concatenate(list(runs.values())), best.get(name, np.inf)])
+            for library, values in runs.items():
+                regret[label, library] = np.maximum(values - lowest, floor)[:, None]
+    return Board(tuple(dict.fromkeys(where for where, _ in regret)), tuple(libraries), regret)
+
+
+def floor_and_lowest(values: Iterable[float]) -> tuple[float, float]:
+    """Half the smallest distance of these values to the smallest one, and that one."""
+    found = np.array(list(values))
+    lowest = float(found.min())
+    above = found[np.isfinite(found)] - lowest
+    above = above[above > FLOOR]
+    return (0.5 * float(above.min()) if len(above) else FLOOR), lowest
+
+
+def lost_rows(seen: Board, parameters: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+    """Problems on which the best library's median regret is less than half of ours, worst first, and who is better by
+    a test over seeds."""
+    rows: list[tuple[float, list[str]]] = []
+    for where in seen.problems:
+        medians = {name: float(np.median(seen.regret[where, name][:, -1])) for name in seen.libraries}
+        first = min((name for name in seen.libraries if name != OURS), key=lambda name: medians[name])
+        ratio = medians[OURS] / medians[first]
+        if ratio < BEHIND:
+            continue
+        better = [name for name in seen.libraries if name != OURS and seen.outcome(where, name) == "loss"]
+        shown = [f"{medians[OURS]:.3g}", f"{medians[first]:.3g}", first, f"{ratio:.3g}", ", ".join(better) or "–"]
+        rows.append((-ratio, [where, parameters[where], *shown]))
+    head = ["problem", "parameters", f"median of {OURS}", "of the best", "which is", "times", "better by a test"]
+    return head, [row for _, row in sorted(rows)]
+
+
+def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]]:
+    """Ours against random points, family by family."""
+    rows = []
+    for name, seen in boards.items():
+        if "random" not in seen.libraries:
+            continue
+        ranks = seen.ranks()
+        mean, error, p = seen.behind("random")
+        middle = seen.medians().regret
+        worse = [w for w in seen.problems if middle[w, OURS][0, 0] > middle[w, "random"][0, 0]]
+        verdict = "worse" if mean < 0.0 and p < 0.05 else "not worse" if mean >= 0.0 else "behind, within chance"
+        worst = ", ".join(where.partition(" ")[2] for where in worse) or "none"
+        rows.append([name, f"{ranks[OURS].mean():.2f}", f"{mean:+.2f} ± {error:.2f}", f"{p:.2g}", verdict, worst])
+    return ["family", "mean rank", "random behind", "p", "", "problems with a larger median regret"], rows
+
+
+def score_rows(
+    results: Results, references: Mapping[Reference, Record], tasks: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    """Scores by bayesmark's rule over some tasks, best first, at the seeds of each library."""
+    budget = max((cell.budget for cell in results if cell.family == PROTOCOL), default=0)
+    found = []
+    for library, seeds in seeds_of(results, PROTOCOL, budget).items():
+        losses = {
+            name: [
+                run_loss(
+                    value_at(results[Run(library, PROTOCOL, name, seed, budget)], budget, "told"),
+                    references[Reference(name)]["best"],
+                    references[Reference(name)]["median"],
+                )
+                for seed in sorted(seeds)
+            ]
+            for name in tasks
+            if Reference(name) in references
+        }
+        if losses:
+            mean = score(losses)
+            by_task = np.array([100.0 * (1.0 - np.mean(of_task)) for of_task in losses.values()])
+            error = float(by_task.std(ddof=1) / np.sqrt(len(by_task))) if len(by_task) > 1 else 0.0
+            found.append((-mean, [library, f"{mean:.2f} ± {error:.2f}", f"{np.median(by_task):.2f}", str(len(seeds)),
+                                  str(len(losses))]))  # fmt: skip
+    return ["library", "score ± s.e. over tasks", "median over tasks", "runs of each task", "tasks"], [
+        row for _, row in sorted(found)
+    ]
