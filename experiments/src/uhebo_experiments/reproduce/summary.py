@@ -128,8 +128,8 @@ def _caption(name: str, scale: Scale) -> str:
         "fig4": f"Mean squared error of the surrogate on {grid_points(2, scale.thinning):,} (2-D) and "
         f"{grid_points(3, scale.thinning):,} (3-D) grid points. {shared}",
         "fig5": f"Ablation: UHE-BO, RA-BO (no bandit) and Random+EXP3 (no consistent loss); right, CPU seconds spent "
-        f"on suggestions in a whole run (T = {scale.synthetic_budget}; the forest {scale.real_budget}), from runs of their "
-        f"own, all methods side by side, {scale.clock_seeds} seeds. {shared}",
+        f"on suggestions in a whole run (T = {scale.synthetic_budget}; the forest {scale.real_budget}), from runs of "
+        f"their own, all methods side by side, {scale.clock_seeds} seeds. {shared}",
         "fig6": f"Ours. Error of the estimated lengthscales on sample paths with lengthscale 0.2 in 2-D, against n, by "
         f"source of the data; the consistent loss in its readings. "
         f"{scale.path_seeds} paths.",
