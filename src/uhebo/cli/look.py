@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import recommended, standing, standing_rows, write_front
+from uhebo.cli.front import on_bounds, recommended, standing, standing_rows, write_front, write_hints
 from uhebo.cli.output import say, write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, origin_of, record
 from uhebo.cli.settings import kept_in, named_objectives
@@ -37,9 +37,10 @@ VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust
 def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
     """Show the best trial so far, or the front of several objectives.
 
-    With it come further measurements of the same settings, and the recommended point: the best by the model, which
-    a lucky measurement does not mislead. With constraints it is the best feasible one. With several objectives the
-    front is shown: trials that no other one beats in every objective, and what one costs in terms of another.
+    With it come further measurements of the same settings, and the recommended point: the best by a second opinion
+    that allows for more noise than the model, and that a lucky measurement does not mislead. With constraints it is the
+    best feasible one. With several objectives the front is shown: trials that no other one beats in every objective,
+    and what one costs in terms of another.
 
     \b
     Example:
@@ -54,12 +55,16 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         if trial is None:
             raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
         direction = loaded.direction.name.lower()
-        found = recommended(loaded)
+        found, named = recommended(loaded), shell_name(file, study)
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
+        bounds = on_bounds(loaded, trial, found)
+        value["at_bounds"] = [{**asdict(each), "command": each.command(named)} for each in bounds]
         units = units_of(loaded)
         rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
         rows += standing_rows(loaded, trial, found)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
+        if not as_json:
+            write_hints(loaded, trial, found, named)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:

@@ -1,0 +1,121 @@
+"""What the shell says of points: one answer for the same data, who expects what, which trial, luck, bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import uhebo
+from tests.shell import Shell
+
+SPACE = ("--param", "temperature=int:20:120", "--param", "minutes=float:5:240:log", "--direction", "maximize")
+LUCKY = 2
+"""Trial whose value is far above what its neighbours let one expect."""
+ROWS = [(30, 20.0, 11.0), (45, 60.0, 19.0), (52, 61.0, 61.0), (60, 60.0, 26.0), (75, 90.0, 38.0), (90, 120.0, 47.0),
+        (105, 160.0, 55.0), (118, 200.0, 58.0), (120, 230.0, 59.0)]  # fmt: skip
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Shell:
+    """A study of nine trials whose best reading, trial 2, is a lucky one."""
+    shell("create", "lab.db", *SPACE, "--seed", "1")
+    rows = "".join(f"{t},{m},{y}\n" for t, m, y in ROWS)
+    shell("tell", "lab.db", "--csv", shell.write("own.csv", "temperature,minutes,value\n" + rows))
+    return shell
+
+
+def settings(params: dict[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in params.items()]
+
+
+def test_the_recommended_point_depends_on_what_was_told_alone(lab: Shell) -> None:
+    def figures(model: bool = False) -> dict[str, Any]:
+        found: dict[str, Any] = lab.json("best", "lab.db")["recommended"]
+        return {name: value for name, value in found.items() if model or name != "model"}
+
+    before, in_python = figures(), uhebo.load("lab.db").recommended
+    with_the_model = figures(model=True)
+    lab("suggest", "lab.db", "-n", "3")
+    assert figures(model=True) == with_the_model
+    lab("skip", "lab.db", "9")
+    lab("skip", "lab.db", "10")
+    assert figures(model=True) == with_the_model
+    lab("tell", "lab.db", "11", "--failed")
+    assert figures() == before
+    assert uhebo.load("lab.db").recommended == in_python
+    lab("amend", "lab.db", str(LUCKY), "16")
+    assert figures() != before
+
+
+def test_best_and_predict_say_the_same_of_one_point_and_who_says_it(lab: Shell) -> None:
+    found = lab.json("best", "lab.db")["recommended"]
+    assert LUCKY not in found["numbers"]
+    there = lab.json("predict", "lab.db", *settings(found["params"]))
+    second, model = there["second_opinion"], there["expected"]["value"]
+    assert (second["mean"], second["low"], second["high"]) == pytest.approx(
+        (found["expected"], found["low"], found["high"])
+    )
+    assert (model["mean"], model["deviation"]) == pytest.approx((found["model"]["mean"], found["model"]["deviation"]))
+    who = "the second opinion allows for more noise than it does"
+    for shown in (lab("best", "lab.db"), lab("predict", "lab.db", *settings(found["params"]))):
+        assert f"{second['mean']:.4g} (90 %: {second['low']:.4g} to {second['high']:.4g})" in shown
+        assert who in shown
+    recommended = uhebo.load("lab.db").recommended
+    assert "by a second opinion that allows for more noise than the model" in str(recommended)
+    assert "the model itself expects" in str(recommended)
+    assert "by a second opinion, " in repr(recommended)
+    assert repr(recommended).endswith("by the model")
+    assert recommended.by_model == pytest.approx((model["mean"], model["deviation"]))
+
+
+def test_a_lucky_reading_is_called_one_and_the_recommended_point_has_its_settings(lab: Shell) -> None:
+    found = lab.json("best", "lab.db")["recommended"]
+    number = found["numbers"][0]
+    shown = lab("best", "lab.db")
+    assert f"The best reading (trial {LUCKY}) may be a lucky one" in shown
+    assert f"trial {number} (told: {ROWS[number][2]:g}), at temperature, minutes = {ROWS[number][0]}, " in shown
+
+
+def test_what_is_to_be_improved_on_is_one_trial(lab: Shell) -> None:
+    said = lab.json("predict", "lab.db", "temperature=100", "minutes=100")
+    number = said["improves_on_trial"]
+    there = lab.json("predict", "lab.db", f"temperature={ROWS[number][0]}", f"minutes={ROWS[number][1]}")
+    assert there["expected"]["value"]["mean"] == pytest.approx(said["improves_on"], rel=1e-3)
+    lab("suggest", "lab.db")
+    assert f"chance to improve on trial {number} (told: {ROWS[number][2]:g}; the model expects " in lab.err
+
+
+def test_repeat_best_says_which_and_offers_the_other(lab: Shell) -> None:
+    found = lab.json("best", "lab.db")["recommended"]
+    lab("suggest", "lab.db", "--repeat-best", "-n", "2")
+    assert f"trials 9, 10 repeat trial {LUCKY}, the best told (61)" in lab.err
+    assert f"the recommended point is another one: uhebo suggest lab.db --repeat {found['numbers'][0]}" in lab.err
+    lab("amend", "lab.db", str(LUCKY), "16")
+    again = lab.json("best", "lab.db")
+    assert again["number"] in again["recommended"]["numbers"]
+    lab("suggest", "lab.db", "--repeat-best")
+    assert "repeats trial 8, the best told (59), which is also the recommended point" in lab.err
+
+
+def test_a_point_on_a_bound_is_told_with_the_command_that_widens_the_range(lab: Shell) -> None:
+    lab("amend", "lab.db", str(LUCKY), "16")
+    assert "widen" not in lab("best", "lab.db").replace("widen it", "", 1)  # one sentence for one bound
+    assert "temperature = 120 is the highest value of its range; if higher ones are possible, widen it:" in lab(
+        "best", "lab.db"
+    )
+    found = lab.json("best", "lab.db")
+    assert found["number"] == 8
+    (command,) = [each["command"] for each in found["at_bounds"]]
+    assert command == "uhebo extend lab.db temperature=20:170"
+    lab(*command.split()[1:])
+    assert lab.json("best", "lab.db")["at_bounds"] == []
+    assert lab.json("best", "lab.db")["recommended"]["numbers"]
+
+
+def test_a_range_of_positive_values_is_widened_to_positive_ones(shell: Shell) -> None:
+    shell("create", "low.db", "--param", "x=float:1:11", "--param", "n=int:1:40:log", "--seed", "1")
+    rows = "".join(f"{1 + 2 * i},{1 + 5 * i},{i}\n" for i in range(6))
+    shell("tell", "low.db", "--csv", shell.write("own.csv", "x,n,value\n" + rows))
+    (found,) = shell.json("best", "low.db")["at_bounds"]  # n cannot be less than 1 on a logarithmic scale
+    assert found["command"] == "uhebo extend low.db x=0.5:11"
