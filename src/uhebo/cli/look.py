@@ -1,6 +1,7 @@
 """Commands that look and change nothing: best, status, diagnose, methods."""
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
 from uhebo.cli.front import on_bounds, recommended, standing, standing_rows, write_front, write_hints
-from uhebo.cli.output import say, write, write_json, write_table, write_text
+from uhebo.cli.output import write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, origin_of, record
 from uhebo.cli.settings import kept_in, named_objectives
 from uhebo.cli.spreadsheets import with_unit
@@ -156,16 +157,19 @@ def diagnose(
     objective: Annotated[
         str | None, typer.Option("--objective", metavar="NAME", help="Only this one, where there are several.")
     ] = None,
+    every_figure: Annotated[bool, typer.Option("--all", help="Every figure behind the verdict too.")] = False,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say whether the model behind the suggestions can be trusted, why, and what to do next.
 
-    With several objectives each has a model of its own, and a verdict of its own.
+    With it come the parameters that matter most. With several objectives each has a model of its own, and a verdict of
+    its own.
 
     \b
     Example:
       $ uhebo diagnose lab.db
+      $ uhebo diagnose lab.db --all
     """
     from uhebo.diagnosis import diagnose as examine
     from uhebo.diagnosis import diagnose_each
@@ -178,7 +182,15 @@ def diagnose(
         if len(there) == 1 or objective is not None:
             found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
             commands = found.commands(named, objective if len(there) > 1 else None)
-            write_json({**found.to_dict(), "commands": commands}) if as_json else _write_diagnosis(found, commands)
+            if as_json:
+                write_json({**found.to_dict(), "commands": commands})
+                return
+            _write_verdict(found, commands)
+            if every_figure:
+                _write_sections(found)
+            else:
+                which = f" --objective {shlex.quote(objective)}" if objective is not None else ""
+                write_text(f"Every figure: uhebo diagnose {named}{which} --all; pictures: uhebo report {named}")
             return
         each = {name: (found, found.commands(named, name)) for name, found in diagnose_each(loaded).items()}
         if as_json:
@@ -187,11 +199,13 @@ def diagnose(
         for name, (found, commands) in each.items():
             write_text(f"{name} ({there[name]})", "bold underline")
             _write_verdict(found, commands)
-        say(f"every figure: uhebo diagnose {named} --objective NAME, of {', '.join(there)}")
+            if every_figure:
+                _write_sections(found)
+        if not every_figure:
+            write_text(f"Every figure: uhebo diagnose {named} --all; pictures: uhebo report {named}")
 
 
-def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
-    _write_verdict(found, commands)
+def _write_sections(found: "Diagnosis") -> None:
     for section in found.sections():
         write_text(section.title, "bold")
         write_text(section.sentence)
@@ -201,6 +215,8 @@ def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
 
 
 def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
+    from uhebo.diagnosis.sections import what_matters
+
     write_text(f"Verdict: {found.verdict} ({found.kind})", VERDICT_STYLES.get(found.verdict, "bold"))
     write_text(found.headline)
     for reason in found.reasons:
@@ -208,6 +224,8 @@ def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
     write_text(f"Next: {found.next_action}")
     for command in commands:
         write_text(f"  $ {command}")
+    for line in what_matters(found.importance):
+        write_text(line)
     write_text("")
 
 

@@ -7,9 +7,10 @@ have no say, and random numbers come from the seed alone. What the model itself 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,10 @@ class Recommended:
 
     def __str__(self) -> str:
         low, high = self.interval
-        shown = ", ".join(map(str, self.numbers[:SHOWN])) + (", …" if len(self.numbers) > SHOWN else "")
         lines = [
             f"recommended  {self.mean:.6g} (90 %: {low:.6g} to {high:.6g}), by {SECOND_OPINION}",
             f"  the model itself expects {plus_minus(*self.by_model)} there",
-            f"  measured {count(len(self.numbers), 'time')}: trial {shown}",
+            f"  {say_measured(self.measured, self.numbers)}",
             f"  chance that it is the best point tried, up to {self.epsilon:.3g}: {self.chance:.0%}",
         ]
         if self.trials < least_trials(len(self.params)):
@@ -97,6 +97,16 @@ class Recommended:
             f"Recommended: {self.params}\n{self.mean:.6g} (90 %: {low:.6g} to {high:.6g}) by a second opinion\n"
             f"{plus_minus(*self.by_model)} by the model"
         )
+
+
+def say_measured(values: Sequence[float], numbers: Sequence[int]) -> str:
+    """How often a point was measured, in which trials, and the mean with its standard error."""
+    shown = ", ".join(map(str, numbers[:SHOWN])) + (", …" if len(numbers) > SHOWN else "")
+    if len(values) < 2:
+        return f"measured once: {values[0]:.6g} (trial {shown})"
+    error = stdev(values) / len(values) ** 0.5
+    mean = plus_minus(fmean(values), error) if error else f"{fmean(values):.6g}"
+    return f"measured {len(values)} times: {mean} on average (trials {shown})"
 
 
 @single_threaded

@@ -52,9 +52,7 @@ class StudyModel:
     def believe_all(self) -> Belief:
         """The same with all objectives."""
         if not self.history.finished or not self.history.space.names:
-            raise InvalidInputError(
-                "a surrogate needs a finished trial and a parameter that can vary; run trials first"
-            )
+            raise InvalidInputError("a model needs a finished trial and a parameter that can vary; run trials first")
         return replace(self._when_last_told.believe(), history=self.step.history)
 
     @property
