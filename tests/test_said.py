@@ -1,12 +1,19 @@
-"""What the shell says of points: one answer for the same data, who expects what, which trial, luck, bounds."""
+"""What is said of points and of the model: one answer for the same data, who expects what, which trial, luck, bounds,
+and no two sentences that contradict each other."""
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
+import numpy as np
+import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 
 import uhebo
+from tests.conftest import require
 from tests.shell import Shell
 
 SPACE = ("--param", "temperature=int:20:120", "--param", "minutes=float:5:240:log", "--direction", "maximize")
@@ -119,3 +126,93 @@ def test_a_range_of_positive_values_is_widened_to_positive_ones(shell: Shell) ->
     shell("tell", "low.db", "--csv", shell.write("own.csv", "x,n,value\n" + rows))
     (found,) = shell.json("best", "low.db")["at_bounds"]  # n cannot be less than 1 on a logarithmic scale
     assert found["command"] == "uhebo extend low.db x=0.5:11"
+
+
+def test_the_report_says_why_it_recommends_another_point_than_the_best_measured(lab: Shell) -> None:
+    require("jinja2", "pip install 'uhebo[plot]'")
+    lab("tell", "lab.db", "8", "60.2", "--again")
+    lab("tell", "lab.db", "7", "58.6", "--again")
+    lab("tell", "lab.db", str(LUCKY), "24", "--again")
+    found = lab.json("best", "lab.db")["recommended"]
+    lab("report", "lab.db", "-o", "lab.html")
+    page = " ".join(re.sub("<[^>]*>", " ", (lab.folder / "lab.html").read_text("utf-8")).split())
+    start = page.index("Recommended")
+    first, measured = page[start : page.index("Best measured")], page[page.index("Best measured") :]
+    assert f"trial {LUCKY} measured 61, but the best reading may be a lucky one" in first
+    assert "by a second opinion that allows for more noise than the model" in first
+    assert "the model itself expects" in first
+    assert len(found["numbers"]) == 2
+    assert f"measured 2 times: {'59.60 ± 0.60' if 8 in found['numbers'] else '58.30 ± 0.30'} on average" in first
+    assert re.search(rf"measured 2 times: 4\d ± 1\d on average \(trials {LUCKY}, 11\)", measured)
+    if 8 in found["numbers"]:
+        assert "temperature = 120 is the highest value of its range" in first
+        assert "uhebo extend lab.db temperature=20:170" in first
+
+
+# ------------------------------------------------------------------------------------------------ the diagnosis
+
+
+def study_of(seed: int, trials: int, noise: float, repeats: int, dimension: int = 2) -> optuna.Study:
+    rng = np.random.default_rng(seed)
+    names = "abcdefgh"[:dimension]
+    rows = rng.random((trials, dimension))
+    rows = np.concatenate([rows, rows[:repeats]])
+    values = np.sin(5 * rows[:, 0]) + rows[:, -1] ** 2 + noise * rng.standard_normal(len(rows))
+    study = optuna.create_study(sampler=uhebo.UHESampler(seed=0))
+    for row, value in zip(rows, values, strict=True):
+        params = dict(zip(names, row.tolist(), strict=True))
+        space = dict.fromkeys(names, FloatDistribution(0.0, 1.0))
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=float(value)))
+    return study
+
+
+SAYS = {
+    "not known": "is not known yet|cannot be told without repeats",
+    "little": "next to no noise|little noise|Noise is not the reason",
+    "much": "looks like noise|noise drowns|it has found the noise|is estimated at",
+}
+"""What cannot be said of the noise at one time, but for an estimate whose size is open."""
+
+
+@pytest.mark.usefixtures("rough_importances")
+@pytest.mark.parametrize("noise", [0.0, 0.2, 2.0])
+@pytest.mark.parametrize(("trials", "repeats"), [(6, 0), (6, 2), (14, 0), (14, 3), (30, 0)])
+def test_of_the_noise_one_thing_is_said(trials: int, repeats: int, noise: float) -> None:
+    found = uhebo.diagnose(study_of(trials, trials, noise, repeats), hmc=False)
+    assert found.noise is not None
+    said = " ".join([found.headline, *found.reasons, found.next_action, *(part.sentence for part in found.sections())])
+    heard = {level for level, words in SAYS.items() if re.search(words, said)}
+    assert len(heard - ({"not known"} if "drowns" in said or "looks like" in said else set())) <= 1, said
+    assert ("not known" in heard and "is not known yet" in said) == (found.noise.scatter == "not known")
+    assert "too few to tell noise" not in said
+    if trials + repeats < 10 and not repeats:
+        assert found.noise.scatter == "not known"
+    if repeats and not noise:
+        assert found.noise.scatter == "little"
+
+
+@pytest.mark.usefixtures("short_chains", "rough_importances")
+@pytest.mark.parametrize(("trials", "noise"), [(9, 0.1), (12, 1.5), (40, 0.0)])
+def test_the_first_screen_has_25_lines_and_plain_words(trials: int, noise: float, shell: Shell) -> None:
+    study = study_of(1, trials, noise, 0, dimension=7)
+    kept = optuna.create_study(study_name="lab", storage=f"sqlite:///{shell.folder / 'lab.db'}", sampler=study.sampler)
+    kept.add_trials(study.trials)
+    shown = shell("diagnose", "lab.db")
+    assert sum(max(1, math.ceil(len(line) / 78)) for line in shown.splitlines()) <= 25, shown
+    verdict, first = shown.splitlines()[0], shown.index("Next: ")
+    assert verdict.startswith("Verdict: ")
+    assert first < shown.index("  $ uhebo ") < shown.index("What matters most") < shown.index("and 2 parameters less")
+    assert "Every figure: uhebo diagnose lab.db --all" in shown
+    whole = shell("diagnose", "lab.db", "--all")
+    assert whole.startswith(shown[: shown.index("Every figure")])
+    assert "What the model believes" in whole
+    in_python = uhebo.diagnose(study)
+    assert len(str(in_python).splitlines()) <= 30
+    assert max(map(len, str(in_python).splitlines())) <= 80
+    assert in_python.account().startswith(str(in_python).partition("\n\nWhat matters")[0])
+    for text in (shown, str(in_python), repr(in_python)):
+        assert not re.search("HMC|steepness|consistent|surrogate|lengthscale|MAP|R²", text)
+    plain = shell.json("diagnose", "lab.db")
+    assert {"further", "reasons", "hyperparameters", "calibration", "importance", "noise", "commands"} <= set(plain)
+    assert plain["further"]
+    assert " ".join(plain["further"]) in whole
