@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
 from tests.conftest import require
@@ -80,8 +80,8 @@ def test_a_lucky_reading_is_called_one_and_the_recommended_point_has_its_setting
     found = lab.json("best", "lab.db")["recommended"]
     number = found["numbers"][0]
     shown = lab("best", "lab.db")
-    assert f"The best reading (trial {LUCKY}) may be a lucky one" in shown
-    assert f"trial {number} (told: {ROWS[number][2]:g}), at temperature, minutes = {ROWS[number][0]}, " in shown
+    assert f"The best reading (trial {LUCKY}) may be a lucky one; what is recommended weighs all trials" in shown
+    assert f"trial {number} (told: {ROWS[number][2]:g}), at temperature={ROWS[number][0]}, minutes=" in shown
 
 
 def test_what_is_to_be_improved_on_is_one_trial(lab: Shell) -> None:
@@ -161,7 +161,7 @@ def study_of(seed: int, trials: int, noise: float, repeats: int, dimension: int 
     study = optuna.create_study(sampler=uhebo.UHESampler(seed=0))
     for row, value in zip(rows, values, strict=True):
         params = dict(zip(names, row.tolist(), strict=True))
-        space = dict.fromkeys(names, FloatDistribution(0.0, 1.0))
+        space: dict[str, BaseDistribution] = dict.fromkeys(names, FloatDistribution(0.0, 1.0))
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=float(value)))
     return study
 
@@ -216,3 +216,14 @@ def test_the_first_screen_has_25_lines_and_plain_words(trials: int, noise: float
     assert {"further", "reasons", "hyperparameters", "calibration", "importance", "noise", "commands"} <= set(plain)
     assert plain["further"]
     assert " ".join(plain["further"]) in whole
+
+
+def test_best_names_a_value_that_looks_mistyped(lab: Shell) -> None:
+    lab("amend", "lab.db", str(LUCKY), "17")
+    assert "mistyped" not in lab("best", "lab.db")
+    lab("amend", "lab.db", "5", "470")
+    shown = lab("best", "lab.db")
+    assert "The value of trial 5, 470, looks ten times too large. If it was mistyped:" in shown
+    assert "  $ uhebo amend lab.db 5 47" in shown
+    assert [each["number"] for each in lab.json("best", "lab.db")["mistyped"]] == [5]
+    assert lab.json("diagnose", "lab.db")["slips"] == lab.json("best", "lab.db")["mistyped"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import measured_in
@@ -19,6 +19,7 @@ from uhebo.storage.explain import plus_minus
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis.bounds import AtBound
     from uhebo.diagnosis.recommendation import Recommended
+    from uhebo.diagnosis.slips import Slip
 
 
 def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
@@ -34,6 +35,13 @@ def recommended(study: Study) -> "Recommended | None":
     return recommended_if_any(study)
 
 
+def mistyped(study: Study) -> "tuple[Slip, ...]":
+    """Trials whose values were probably mistyped, as the diagnosis names them."""
+    from uhebo.diagnosis.slips import slips_of
+
+    return slips_of(study)
+
+
 def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:
     """What is known of the best trial besides its value, for JSON."""
     again = measured_again(study, trial)
@@ -46,7 +54,10 @@ def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> d
         mean, deviation = found.by_model
         plain = {"numbers": found.numbers, "params": found.params, "measured": found.measured, "expected": found.mean}
         plain |= {"low": found.interval[0], "high": found.interval[1], "chance_best": found.chance}
-        plain |= {"by": "second opinion", "model": {"mean": mean, "deviation": deviation}}
+        plain |= {
+            "by": "second opinion" if found.is_second else "model",
+            "model": {"mean": mean, "deviation": deviation},
+        }
     return {"measured": measured, "recommended": plain}
 
 
@@ -61,8 +72,10 @@ def standing_rows(study: Study, trial: FrozenTrial, found: "Recommended | None")
     if found is not None:
         low, high = found.interval
         rows.append(("recommended", _which(study, trial, found)))
-        rows.append(("expected there, second opinion", f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"))
-        rows.append(("expected there, model", plus_minus(*found.by_model)))
+        who = "second opinion" if found.is_second else "model"
+        rows.append((f"expected there, {who}", f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"))
+        if found.is_second:
+            rows.append(("expected there, model", plus_minus(*found.by_model)))
         rows.append(("chance that it is the best tried", percent(found.chance)))
     return rows
 
@@ -73,19 +86,25 @@ def _which(study: Study, trial: FrozenTrial, found: "Recommended") -> str:
         return "the same point"
     first = study.get_trials(deepcopy=False)[found.numbers[0]]
     names = list(found.params)
-    values = ", ".join(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells(first, names))
+    values = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells(first, names))
+    settings = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
     told = ", ".join(f"{value:.6g}" for value in found.measured)
-    return f"trial {first.number} (told: {told}), at {', '.join(names)} = {values}"
+    return f"trial {first.number} (told: {told}), at {settings}"
 
 
 def write_hints(study: Study, trial: FrozenTrial, found: "Recommended | None", named: str) -> None:
     """What to know of the points in the table of the best, in sentences: who expects what, luck, bounds."""
+    for slip in mistyped(study):
+        write_text(f"The value of trial {slip.number}, {slip.value:.6g}, looks {slip.how}. If it was mistyped:")
+        write_text(f"  $ uhebo amend {named} {slip.number} {slip.meant:.12g}")
     if found is not None:
-        if trial.number not in found.numbers:
+        maximise = study.direction == StudyDirection.MAXIMIZE
+        if trial.number not in found.numbers or found.is_lucky(trial.value or 0.0, maximise=maximise):
             write_text(
-                f"The best reading (trial {trial.number}) may be a lucky one; the recommended point weighs all trials."
+                f"The best reading (trial {trial.number}) may be a lucky one; what is recommended weighs all trials."
             )
-        write_text(WHO_EXPECTS)
+        if found.is_second:
+            write_text(WHO_EXPECTS)
     for each in on_bounds(study, trial, found):
         write_text(f"{each}:")
         write_text(f"  $ {each.command(named)}")

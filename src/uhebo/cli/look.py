@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import on_bounds, recommended, standing, standing_rows, write_front, write_hints
+from uhebo.cli.front import mistyped, on_bounds, recommended, standing, standing_rows, write_front, write_hints
 from uhebo.cli.output import write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, origin_of, record
 from uhebo.cli.settings import kept_in, named_objectives
@@ -60,6 +60,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
         bounds = on_bounds(loaded, trial, found)
         value["at_bounds"] = [{**asdict(each), "command": each.command(named)} for each in bounds]
+        value["mistyped"] = [asdict(slip) for slip in mistyped(loaded)] if as_json else []
         units = units_of(loaded)
         rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
         rows += standing_rows(loaded, trial, found)

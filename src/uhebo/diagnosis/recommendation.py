@@ -74,6 +74,20 @@ class Recommended:
     """Parameters on a bound of their range, and wider ranges."""
 
     @property
+    def is_second(self) -> bool:
+        """Whether it is a second opinion; in long logs there is none but the model's."""
+        return self.trials <= MOST_POINTS
+
+    @property
+    def by(self) -> str:
+        """Who expects `mean` and `interval`."""
+        return SECOND_OPINION if self.is_second else "the model"
+
+    def is_lucky(self, value: float, *, maximise: bool) -> bool:
+        """Whether a reading is better than what is expected here, by more than epsilon."""
+        return (value - self.mean) * (1.0 if maximise else -1.0) > self.epsilon
+
+    @property
     def deviation(self) -> float:
         """Standard deviation to which the interval belongs."""
         return (self.interval[1] - self.interval[0]) / (2 * NORMAL_90)
@@ -81,7 +95,7 @@ class Recommended:
     def __str__(self) -> str:
         low, high = self.interval
         lines = [
-            f"recommended  {self.mean:.6g} (90 %: {low:.6g} to {high:.6g}), by {SECOND_OPINION}",
+            f"recommended  {self.mean:.6g} (90 %: {low:.6g} to {high:.6g}), by {self.by}",
             f"  the model itself expects {plus_minus(*self.by_model)} there",
             f"  {say_measured(self.measured, self.numbers)}",
             f"  chance that it is the best point tried, up to {self.epsilon:.3g}: {self.chance:.0%}",

@@ -9,7 +9,7 @@ from typing import Any
 
 from uhebo.diagnosis import recommend
 from uhebo.diagnosis.bounds import AtBound, bounds_of
-from uhebo.diagnosis.recommendation import SECOND_OPINION, say_measured
+from uhebo.diagnosis.recommendation import say_measured
 from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, middle_of
 from uhebo.report.text import from_to, shown
@@ -56,7 +56,7 @@ def choices(views: Sequence[StudyView], place: str | None = None) -> list[Choice
     if found is None:
         return [measured]
     told = [
-        f"90 % sure: {from_to(*found.interval)}, noise left out, by {SECOND_OPINION}",
+        f"90 % sure: {from_to(*found.interval)}, noise left out, by {found.by}",
         f"the model itself expects {plus_minus(*found.by_model)}",
         say_measured(found.measured, found.numbers),
         f"chance that no trial is better by more than {found.epsilon:.2g}: {found.chance:.0%}",
@@ -64,6 +64,8 @@ def choices(views: Sequence[StudyView], place: str | None = None) -> list[Choice
     value, hints = plus_minus(found.mean, found.deviation) + unit, _hints(found.at_bounds, place)
     if best.number in found.numbers:
         told[2] = often
+        if found.is_lucky(view.value(best), maximise=view.maximise):
+            told.append(f"its best reading, {shown(view.value(best))}, may be a lucky one")
         return [Choice("Recommended: the best measured", value, tuple(told), found.params, hints)]
     luck = f"trial {best.number} measured {shown(view.value(best))}, but the best reading may be a lucky one"
     return [Choice("Recommended", value, (*told, luck), found.params, hints), measured]
