@@ -14,7 +14,9 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 
 import uhebo
 from tests.conftest import require
+from tests.pages import ROOT
 from tests.shell import Shell
+from uhebo.report.text import rendered
 
 SPACE = ("--param", "temperature=int:20:120", "--param", "minutes=float:5:240:log", "--direction", "maximize")
 LUCKY = 2
@@ -227,3 +229,59 @@ def test_best_names_a_value_that_looks_mistyped(lab: Shell) -> None:
     assert "  $ uhebo amend lab.db 5 47" in shown
     assert [each["number"] for each in lab.json("best", "lab.db")["mistyped"]] == [5]
     assert lab.json("diagnose", "lab.db")["slips"] == lab.json("best", "lab.db")["mistyped"]
+
+
+# --------------------------------------------------------------------------------------------- units, notes, docs
+
+
+def test_units_and_notes_are_wherever_values_are_shown(shell: Shell) -> None:
+    require("jinja2", "pip install 'uhebo[plot]'")
+    units = ("--unit", "temperature=°C", "--unit", "yield=%")
+    space = ("--param", "temperature=int:20:120", "--param", "x=float:0:1", "--objective", "yield:maximize")
+    shown = shell("create", "lab.db", *space, *units, "--seed", "1")
+    assert "20 to 120 °C" in shown
+    rows = "".join(f"{20 + 9 * i},0.{i},{30 + 4 * i},Ann\n" for i in range(10))
+    header = "temperature [°C],x,yield [%],operator\n"
+    shell("tell", "lab.db", "--csv", shell.write("own.csv", header + rows))
+    assert "kept as notes: operator" in shell.err
+    assert "°C" in shell("status", "lab.db")
+    for text in (
+        shell("best", "lab.db"),
+        shell("suggest", "lab.db"),
+        shell("suggest", "lab.db", "--csv"),
+        shell("history", "lab.db"),
+        shell("history", "lab.db", "--csv"),
+    ):
+        assert "temperature [°C]" in text
+        assert "yield [%]" in text
+    assert "Ann" in shell("history", "lab.db")
+    assert "yield [%]" in shell("predict", "lab.db", "temperature=50", "x=0.3")
+    shell("report", "lab.db", "-o", "lab.html")
+    page = (shell.folder / "lab.html").read_text("utf-8")
+    assert re.search(r'class="number">[\d.]+ ± [\d.]+ %<', page)
+    assert "temperature [°C]" in page
+    assert "yield [%]" in page
+    assert "Ann" in page
+
+
+def test_the_dashboards_note_explains_the_other_importances_and_its_age() -> None:
+    require("jinja2", "pip install 'uhebo[plot]'")
+    study = study_of(1, 14, 0.0, 0)
+    view = {"several": False, "target": "value", "diagnosis": uhebo.diagnose(study, hmc=False)}
+    note = rendered("note.md.j2", views=[view])
+    for words in ("own card of importances is Optuna's", "depends on which points were tried", "uhebo watch"):
+        assert words in note
+    assert "Note and pictures were written when the dashboard was started" in note
+
+
+def test_the_documentation_shows_the_product_and_compares_what_laboratories_use() -> None:
+    for page, picture in (
+        ("index.md", "report.png"),
+        ("trust.md", "report.png"),
+        ("shell.md", "watch.png"),
+        ("tutorials/lab-scientist.md", "terminal.svg"),
+    ):
+        assert f"figures/{picture})" in (ROOT / "docs" / page).read_text("utf-8")
+        assert (ROOT / "docs" / "figures" / picture).stat().st_size > 10_000
+    compared = (ROOT / "docs" / "comparison.md").read_text("utf-8")
+    assert all(f"**{name}**" in compared or f"| {name} |" in compared for name in ("Ax", "BayBE"))
