@@ -111,7 +111,7 @@ def test_predict(lab: Shell) -> None:
     found = lab.json("predict", "lab.db", "x=0,3", "n=6", "gas=helium")
     assert abs(found["expected"]["value"]["mean"] - 50.0) < 5.0
     shown = lab("predict", "lab.db", "x=0.3", "n=6", "gas=helium")
-    for words in ("value", "±", "90 % interval", "chance to improve"):
+    for words in ("value, model", "±", "90 %", "second opinion", "chance to improve", "without noise"):
         assert words in shown
     assert "gas is missing" in lab.refuses("predict", "lab.db", "x=0.3", "n=6")
     assert "x is 3.0, outside the space" in lab.refuses("predict", "lab.db", "x=3", "n=6", "gas=helium")

@@ -240,5 +240,5 @@ def test_the_best_with_its_replicates_and_what_is_recommended(shell: Shell) -> N
     assert abs(found["recommended"]["params"]["x"] - 0.6) < 0.15
     assert found["recommended"]["low"] < found["recommended"]["expected"] < found["recommended"]["high"]
     shown = shell("best", "lab.db")
-    for words in ("measured 2 times", "recommended", "expected there without noise", "90 %"):
+    for words in ("measured 2 times", "recommended", "expected there, second opinion", "expected there, model", "90 %"):
         assert words in shown

@@ -55,7 +55,7 @@ class Result:
 
     @property
     def recommended(self) -> Recommended:
-        """The point to use: the best point tried according to the model, which is not misled by a lucky measurement."""
+        """The point to use: the best point tried according to a second opinion, which a lucky value cannot mislead."""
         from uhebo.diagnosis import recommend
 
         return recommend(self.study)
@@ -132,7 +132,7 @@ class Result:
         return lru_cache(maxsize=1)(lambda *_: believe(self.study))
 
     def diagnose(self) -> Diagnosis:
-        """Can this surrogate be trusted? Evidence, a verdict in plain words, and what to do next."""
+        """Can this model be trusted? Evidence, a verdict in plain words, and what to do next."""
         from uhebo.diagnosis import diagnose
 
         return diagnose(self.study)

@@ -4,18 +4,22 @@ from collections.abc import Mapping
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
-from uhebo.cli.output import percent, write_json, write_table, write_text
+from uhebo.cli.output import WHO_EXPECTS, percent, write_json, write_table, write_text
 from uhebo.cli.records import cells, parameter_names, record, values_in
+from uhebo.optuna_.extensions import current_space
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
+from uhebo.space import SearchSpace
 from uhebo.storage.explain import plus_minus
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
+    from uhebo.diagnosis.bounds import AtBound
     from uhebo.diagnosis.recommendation import Recommended
+    from uhebo.diagnosis.slips import Slip
 
 
 def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
@@ -25,10 +29,17 @@ def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
 
 
 def recommended(study: Study) -> "Recommended | None":
-    """The best point by the model; None while there is none to speak of."""
+    """The point to use, by a second opinion; None while there is none to speak of."""
     from uhebo.diagnosis.recommendation import recommended_if_any
 
     return recommended_if_any(study)
+
+
+def mistyped(study: Study) -> "tuple[Slip, ...]":
+    """Trials whose values were probably mistyped, as the diagnosis names them."""
+    from uhebo.diagnosis.slips import slips_of
+
+    return slips_of(study)
 
 
 def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:
@@ -40,8 +51,13 @@ def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> d
         measured["standard_error"] = stdev(values) / len(values) ** 0.5
     plain = None
     if found is not None:
-        plain = {"numbers": found.numbers, "params": found.params, "expected": found.mean}
+        mean, deviation = found.by_model
+        plain = {"numbers": found.numbers, "params": found.params, "measured": found.measured, "expected": found.mean}
         plain |= {"low": found.interval[0], "high": found.interval[1], "chance_best": found.chance}
+        plain |= {
+            "by": "second opinion" if found.is_second else "model",
+            "model": {"mean": mean, "deviation": deviation},
+        }
     return {"measured": measured, "recommended": plain}
 
 
@@ -55,11 +71,52 @@ def standing_rows(study: Study, trial: FrozenTrial, found: "Recommended | None")
         rows.append((f"measured {len(known['values'])} times", f"{told}: mean {mean}"))
     if found is not None:
         low, high = found.interval
-        which = "the same point" if trial.number in found.numbers else f"trial {found.numbers[0]}"
-        interval = f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"
-        rows.append(("recommended", f"{which}; expected there without noise: {interval}"))
+        rows.append(("recommended", _which(study, trial, found)))
+        who = "second opinion" if found.is_second else "model"
+        rows.append((f"expected there, {who}", f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"))
+        if found.is_second:
+            rows.append(("expected there, model", plus_minus(*found.by_model)))
         rows.append(("chance that it is the best tried", percent(found.chance)))
     return rows
+
+
+def _which(study: Study, trial: FrozenTrial, found: "Recommended") -> str:
+    """The recommended point beside the best trial."""
+    if trial.number in found.numbers:
+        return "the same point"
+    first = study.get_trials(deepcopy=False)[found.numbers[0]]
+    names = list(found.params)
+    values = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells(first, names))
+    settings = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+    told = ", ".join(f"{value:.6g}" for value in found.measured)
+    return f"trial {first.number} (told: {told}), at {settings}"
+
+
+def write_hints(study: Study, trial: FrozenTrial, found: "Recommended | None", named: str) -> None:
+    """What to know of the points in the table of the best, in sentences: who expects what, luck, bounds."""
+    for slip in mistyped(study):
+        write_text(f"The value of trial {slip.number}, {slip.value:.6g}, looks {slip.how}. If it was mistyped:")
+        write_text(f"  $ uhebo amend {named} {slip.number} {slip.meant:.12g}")
+    if found is not None:
+        maximise = study.direction == StudyDirection.MAXIMIZE
+        if trial.number not in found.numbers or found.is_lucky(trial.value or 0.0, maximise=maximise):
+            write_text(
+                f"The best reading (trial {trial.number}) may be a lucky one; what is recommended weighs all trials."
+            )
+        if found.is_second:
+            write_text(WHO_EXPECTS)
+    for each in on_bounds(study, trial, found):
+        write_text(f"{each}:")
+        write_text(f"  $ {each.command(named)}")
+
+
+def on_bounds(study: Study, trial: FrozenTrial, found: "Recommended | None") -> "list[AtBound]":
+    """Bounds of ranges on which the best trial or the recommended point is."""
+    from uhebo.diagnosis.bounds import bounds_of
+
+    space = SearchSpace.of({name: d for name, d in current_space(study).items() if name in trial.params})
+    best = bounds_of(trial.params, space) if space.names and space.contains(trial.params) else ()
+    return list(dict.fromkeys([*best, *(found.at_bounds if found is not None else ())]))
 
 
 def front_record(study: Study, objectives: Objectives) -> dict[str, Any]:

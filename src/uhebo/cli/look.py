@@ -1,6 +1,7 @@
 """Commands that look and change nothing: best, status, diagnose, methods."""
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,8 +16,8 @@ from optuna.trial import TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import recommended, standing, standing_rows, write_front
-from uhebo.cli.output import say, write, write_json, write_table, write_text
+from uhebo.cli.front import mistyped, on_bounds, recommended, standing, standing_rows, write_front, write_hints
+from uhebo.cli.output import write, write_json, write_table, write_text
 from uhebo.cli.records import counted, expected, origin_of, record
 from uhebo.cli.settings import kept_in, named_objectives
 from uhebo.cli.spreadsheets import with_unit
@@ -37,9 +38,10 @@ VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust
 def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
     """Show the best trial so far, or the front of several objectives.
 
-    With it come further measurements of the same settings, and the recommended point: the best by the model, which
-    a lucky measurement does not mislead. With constraints it is the best feasible one. With several objectives the
-    front is shown: trials that no other one beats in every objective, and what one costs in terms of another.
+    With it come further measurements of the same settings, and the recommended point: the best by a second opinion
+    that allows for more noise than the model, and that a lucky measurement does not mislead. With constraints it is the
+    best feasible one. With several objectives the front is shown: trials that no other one beats in every objective,
+    and what one costs in terms of another.
 
     \b
     Example:
@@ -54,12 +56,17 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         if trial is None:
             raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
         direction = loaded.direction.name.lower()
-        found = recommended(loaded)
+        found, named = recommended(loaded), shell_name(file, study)
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
+        bounds = on_bounds(loaded, trial, found)
+        value["at_bounds"] = [{**asdict(each), "command": each.command(named)} for each in bounds]
+        value["mistyped"] = [asdict(slip) for slip in mistyped(loaded)] if as_json else []
         units = units_of(loaded)
         rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
         rows += standing_rows(loaded, trial, found)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
+        if not as_json:
+            write_hints(loaded, trial, found, named)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -151,16 +158,19 @@ def diagnose(
     objective: Annotated[
         str | None, typer.Option("--objective", metavar="NAME", help="Only this one, where there are several.")
     ] = None,
+    every_figure: Annotated[bool, typer.Option("--all", help="Every figure behind the verdict too.")] = False,
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say whether the model behind the suggestions can be trusted, why, and what to do next.
 
-    With several objectives each has a model of its own, and a verdict of its own.
+    With it come the parameters that matter most. With several objectives each has a model of its own, and a verdict of
+    its own.
 
     \b
     Example:
       $ uhebo diagnose lab.db
+      $ uhebo diagnose lab.db --all
     """
     from uhebo.diagnosis import diagnose as examine
     from uhebo.diagnosis import diagnose_each
@@ -173,7 +183,15 @@ def diagnose(
         if len(there) == 1 or objective is not None:
             found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
             commands = found.commands(named, objective if len(there) > 1 else None)
-            write_json({**found.to_dict(), "commands": commands}) if as_json else _write_diagnosis(found, commands)
+            if as_json:
+                write_json({**found.to_dict(), "commands": commands})
+                return
+            _write_verdict(found, commands)
+            if every_figure:
+                _write_sections(found)
+            else:
+                which = f" --objective {shlex.quote(objective)}" if objective is not None else ""
+                write_text(f"Every figure: uhebo diagnose {named}{which} --all; pictures: uhebo report {named}")
             return
         each = {name: (found, found.commands(named, name)) for name, found in diagnose_each(loaded).items()}
         if as_json:
@@ -182,11 +200,13 @@ def diagnose(
         for name, (found, commands) in each.items():
             write_text(f"{name} ({there[name]})", "bold underline")
             _write_verdict(found, commands)
-        say(f"every figure: uhebo diagnose {named} --objective NAME, of {', '.join(there)}")
+            if every_figure:
+                _write_sections(found)
+        if not every_figure:
+            write_text(f"Every figure: uhebo diagnose {named} --all; pictures: uhebo report {named}")
 
 
-def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
-    _write_verdict(found, commands)
+def _write_sections(found: "Diagnosis") -> None:
     for section in found.sections():
         write_text(section.title, "bold")
         write_text(section.sentence)
@@ -196,6 +216,8 @@ def _write_diagnosis(found: "Diagnosis", commands: Sequence[str]) -> None:
 
 
 def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
+    from uhebo.diagnosis.sections import what_matters
+
     write_text(f"Verdict: {found.verdict} ({found.kind})", VERDICT_STYLES.get(found.verdict, "bold"))
     write_text(found.headline)
     for reason in found.reasons:
@@ -203,6 +225,8 @@ def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
     write_text(f"Next: {found.next_action}")
     for command in commands:
         write_text(f"  $ {command}")
+    for line in what_matters(found.importance):
+        write_text(line)
     write_text("")
 
 

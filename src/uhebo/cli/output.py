@@ -14,6 +14,11 @@ from uhebo.storage.explain import one_line, printable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a cell begins with that a spreadsheet takes for a formula."""
+WHO_EXPECTS = (
+    "Expected: without noise. The model is the one behind the suggestions; the second opinion allows for more noise "
+    "than it does."
+)
+"""What is said wherever both speak of a point."""
 
 
 def only_one(as_json: bool, as_csv: bool, as_xlsx: bool = False) -> None:

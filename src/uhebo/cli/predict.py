@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from uhebo.cli import options
-from uhebo.cli.output import percent, write
+from uhebo.cli.output import WHO_EXPECTS, percent, write, write_text
 from uhebo.cli.records import expected as expected_values
 from uhebo.cli.records import parsed
 from uhebo.cli.settings import with_sampler
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import with_unit
 from uhebo.diagnosis.outlook import Outlook, expect
+from uhebo.diagnosis.recommendation import opinion_on
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
@@ -29,8 +30,9 @@ def predict(
 ) -> None:
     """Show what the model expects at settings of your own.
 
-    The value without noise, with the interval that holds it with a probability of 90 % by the model's own account
-    (uhebo diagnose says whether to believe it), and the chance that it is better than the best so far.
+    The value without noise, with the interval that holds it with a probability of 90 % by the account of the model
+    behind the suggestions (uhebo diagnose says whether to believe it); what a second opinion expects, which allows for
+    more noise and is the one that uhebo best recommends by; and the chance to improve on the best so far.
 
     \b
     Example:
@@ -39,15 +41,21 @@ def predict(
     with study_at(file, study) as loaded:
         kept = with_sampler(loaded)
         params = given_params(given, kept.search_space)
-        found = expect(loaded, params)
+        found, second = expect(loaded, params), opinion_on(loaded, params)
         rows: list[tuple[str, Any]] = []
         for name, value in found.expected.items():
-            rows.append((with_unit(name, kept.units), plus_minus(value.mean, value.deviation)))
-            rows.append(("90 % interval", f"{value.low:.4g} to {value.high:.4g}"))
+            interval = f"{plus_minus(value.mean, value.deviation)} (90 %: {value.low:.4g} to {value.high:.4g})"
+            rows.append((f"{with_unit(name, kept.units)}, model", interval))
+        if second is not None:
+            rows.append(("second opinion", f"{second.mean:.4g} (90 %: {second.low:.4g} to {second.high:.4g})"))
         if found.over is not None:
-            rows.append(("to improve on", f"{found.over:.4g}"))
+            rows.append(("to improve on", str(found.over)))
         rows += [(f"chance {words}", percent(chance)) for words, chance in _chances(found, kept).items()]
-        write({"params": params, **expected_record(found)}, ("at these settings", "expected"), rows, as_json)
+        opinion = {"second_opinion": None if second is None else asdict(second)}
+        shown = {"params": params, **expected_record(found), **opinion}
+        write(shown, ("at these settings", "expected"), rows, as_json)
+        if not as_json:
+            write_text(WHO_EXPECTS if second is not None else "Expected: without noise.")
 
 
 def given_params(texts: Sequence[str], space: SearchSpace, *, complete: bool = True) -> dict[str, Any]:
@@ -85,13 +93,10 @@ def _chances(found: Outlook, kept: Kept) -> dict[str, float]:
     return chances | ({"to fail": found.fails} if found.fails > 0.0 else {})
 
 
-def legend(found: Outlook, best: float | None) -> str:
+def legend(found: Outlook) -> str:
     """What the figures beside suggestions mean."""
     text = "expected: the model's mean ± its standard deviation, noise left out"
-    if found.over is None:
-        return text
-    told = "" if best is None else f" (told: {best:.4g})"
-    return f"{text}; chance to improve on {found.over:.4g}, which the model expects at the best so far{told}"
+    return text if found.over is None else f"{text}; chance to improve on {found.over}"
 
 
 def expected_columns(found: Outlook, kept: Kept) -> list[str]:
@@ -115,7 +120,8 @@ def expected_record(found: Outlook) -> dict[str, Any]:
     return {
         "expected": {name: asdict(value) for name, value in found.expected.items()},
         "chance_to_improve": found.improves,
-        "improves_on": found.over,
+        "improves_on": None if found.over is None else found.over.expected,
+        "improves_on_trial": None if found.over is None else found.over.trial,
         "chance_feasible": found.feasible,
         "chance_to_fail": found.fails,
     }

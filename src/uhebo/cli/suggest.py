@@ -13,6 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, names_of, why_none
+from uhebo.cli.calls import shell_name
+from uhebo.cli.front import recommended
 from uhebo.cli.output import only_one, say, write
 from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params, legend
 from uhebo.cli.records import cells, origin_of, parameter_names
@@ -45,7 +47,7 @@ def suggest(
     ] = None,
     near: Annotated[str | None, typer.Option("--near", metavar="NUMBER", help="Near this trial.")] = None,
     repeat: Annotated[str | None, typer.Option("--repeat", metavar="NUMBER", help="This trial once more.")] = None,
-    repeat_best: Annotated[bool, typer.Option("--repeat-best", help="The best point once more.")] = False,
+    repeat_best: Annotated[bool, typer.Option("--repeat-best", help="The best told point once more.")] = False,
     at_random: Annotated[bool, typer.Option("--random", help="Anywhere, with equal chance.")] = False,
     xlsx: options.Xlsx = None,
     study: options.StudyName = None,
@@ -83,6 +85,8 @@ def suggest(
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
                 _show(loaded, kept, made, Form(as_json, as_csv, decimal_comma, xlsx))
+        if repeat_best:
+            say(_said_of_best(loaded, made, named=shell_name(file, study)))
         if xlsx is not None:
             say(f"wrote {xlsx}; fill it in, then: uhebo tell {file} --csv {xlsx}")
         elif not (as_json or as_csv):
@@ -124,6 +128,19 @@ def _repeated(study: Study, number: str | None, best_one: bool) -> Repeated | No
     if best_one and best is None:
         raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study)}")
     return None if best is None else (best, "the best")
+
+
+def _said_of_best(study: Study, made: Sequence[int], named: str) -> str:
+    """Which trial is repeated, and how to repeat the recommended point in its place."""
+    best, found = best_of(study), recommended(study)
+    assert best is not None  # it was repeated
+    which = f"trial{'s' * (len(made) > 1)} {', '.join(map(str, made))} repeat{'s' * (len(made) == 1)}"
+    text = f"{which} trial {best.number}, the best told ({best.value:.6g})"
+    if found is None:
+        return text
+    if best.number in found.numbers:
+        return f"{text}, which is also the recommended point"
+    return f"{text}; the recommended point is another one: uhebo suggest {named} --repeat {found.numbers[0]}"
 
 
 def _alike(
@@ -223,5 +240,4 @@ def _show(study: Study, kept: Kept, made: Sequence[int], form: Form) -> None:
     titles = [with_unit(name, kept.units) for name in names]
     write(records, ["number", *titles, "origin", *columns], rows, as_json)
     if found and not as_json:
-        best = best_of(study)
-        say(legend(found[0], None if best is None else best.value))
+        say(legend(found[0]))

@@ -7,7 +7,8 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.distributions import IntDistribution
+
+from uhebo.diagnosis.bounds import extend_command, widened
 
 if TYPE_CHECKING:
     from uhebo.diagnosis.diagnosis import Diagnosis
@@ -16,8 +17,6 @@ RUN = re.compile(r"(?:Run|add|Go on with) (\d+)")
 REPEAT = re.compile(r"[Rr]epeat the best point")
 OF_THE_FRONT = re.compile(r"a point of the front")
 BOUND = re.compile(r"Move the (lower|upper) bound of (.+) outwards")
-FURTHER = 0.5
-"""Share of a range by which its bound is moved."""
 REPEATS = 3
 
 
@@ -89,7 +88,7 @@ def _other_range(diagnosis: Diagnosis, study: str) -> list[str]:
         return []
     if match is not None:
         name = match[2].partition(" if you can")[0]
-        low, high = _widened(belief.space.distributions[name], match[1])
+        low, high = widened(belief.space.distributions[name], match[1])
     elif "narrow the range of" in diagnosis.next_action and diagnosis.regions is not None:
         name, cut = diagnosis.regions.parameter, float(diagnosis.regions.cut)
         distribution: Any = belief.space.distributions[name]
@@ -97,21 +96,4 @@ def _other_range(diagnosis: Diagnosis, study: str) -> list[str]:
         low, high = (distribution.low, cut) if best < cut else (cut, distribution.high)
     else:
         return []
-    return [f"uhebo extend {study} {shlex.quote(f'{name}={low:.12g}:{high:.12g}')}"]
-
-
-def _widened(distribution: Any, side: str) -> tuple[float, float]:
-    """The range with one bound moved outwards by half of its width, or of its logarithm's, to three digits."""
-    low, high = distribution.low, distribution.high
-    further = (high / low) ** FURTHER if distribution.log else FURTHER * (high - low)
-    moved = (low / further if distribution.log else low - further) if side == "lower" else high + further
-    if distribution.log and side == "upper":
-        moved = high * further
-    if isinstance(distribution, IntDistribution):
-        step = distribution.step
-        moved = (
-            low - step * round((low - moved) / step) if side == "lower" else high + step * round((moved - high) / step)
-        )
-    else:
-        moved = float(f"{moved:.3g}")
-    return (moved, high) if side == "lower" else (low, moved)
+    return [extend_command(study, name, low, high)]

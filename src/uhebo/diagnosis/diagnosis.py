@@ -1,4 +1,4 @@
-"""`diagnose(study)`: can I trust this surrogate? A `Diagnosis` with the evidence, a verdict and the next action."""
+"""`diagnose(study)`: can I trust this model? A `Diagnosis` with the evidence, a verdict and the next action."""
 
 import math
 import textwrap
@@ -21,8 +21,8 @@ from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
 from uhebo.diagnosis.opinions import Hyperparameters, Noise, compare_estimators, measure_noise
 from uhebo.diagnosis.prospects import Prospects, look_ahead
 from uhebo.diagnosis.search import Search, Trials, count_trials, review_search
-from uhebo.diagnosis.sections import Section, sections_of, table_text
-from uhebo.diagnosis.slips import Slip, find_slips
+from uhebo.diagnosis.sections import Section, sections_of, table_text, what_matters
+from uhebo.diagnosis.slips import SLIPS_STREAM, Slip, find_slips
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
@@ -30,7 +30,8 @@ from uhebo.optuna_.believe import StudyModel, model_of
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.fronts import objective_names
 
-WIDTH = 100
+WIDTH = 80
+"""Columns of a terminal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Diagnosis:
     kind: Kind
     headline: str
     reasons: tuple[str, ...]
+    """What decides, and what a reader needs to know first."""
     next_action: str
     names: tuple[str, ...]
     """Parameters in the model."""
@@ -63,6 +65,8 @@ class Diagnosis:
     """Trials whose values were probably mistyped."""
     accidents: Accidents = field(default_factory=Accidents)
     """What else seems to have gone wrong in the laboratory."""
+    further: tuple[str, ...] = ()
+    """What else was seen, in sentences."""
     belief: Belief | None = field(default=None, repr=False)
     """The fitted model that was judged: the one behind the suggestions."""
 
@@ -90,22 +94,35 @@ class Diagnosis:
             for each in self.sections()
         ]
         said = notebook.sentence(self.headline), notebook.bullets(self.reasons)
-        title = f"Can I trust the surrogate? {self.verdict.capitalize()} ({self.kind})."
+        title = f"Can I trust the model? {self.verdict.capitalize()} ({self.kind})."
         return notebook.panel(title, *said, notebook.sentence(f"Next: {self.next_action}"), *evidence, tone=tone)
 
     def __str__(self) -> str:
-        def wrapped(text: str, indent: str = "") -> str:
-            held = text.replace(" %", "\N{NO-BREAK SPACE}%")  # no line begins with a per cent sign
-            filled = textwrap.fill(held, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
-            return filled.replace("\N{NO-BREAK SPACE}%", " %")
+        """The first screen: verdict, why, what to do next, which parameters matter most."""
+        matter = "\n".join(what_matters(self.importance))
+        return "\n\n".join(part for part in (*self._opening, matter, "Every figure: print(found.account())") if part)
 
-        parts = [f"Can I trust the model?  {self.verdict.upper()}  ({self.kind})", wrapped(self.headline)]
-        parts += ["\n".join(wrapped(reason, "  - ") for reason in self.reasons)]
-        parts += [wrapped(f"Next: {self.next_action}")]
+    def account(self) -> str:
+        """Everything in words and tables: the first screen, and the evidence behind it."""
+        parts = self._opening
         for section in self.sections():
-            text = (section.title, wrapped(section.sentence, "  "), table_text(section))
+            text = (section.title, _wrapped(section.sentence, "  "), table_text(section))
             parts.append("\n".join(part for part in text if part))
         return "\n\n".join(part for part in parts if part)
+
+    @property
+    def _opening(self) -> list[str]:
+        return [
+            f"Can I trust the model?  {self.verdict.upper()}  ({self.kind})\n{_wrapped(self.headline)}",
+            "\n".join(_wrapped(reason, "  - ") for reason in self.reasons),
+            _wrapped(f"Next: {self.next_action}"),
+        ]
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    held = text.replace(" %", "\N{NO-BREAK SPACE}%")  # no line begins with a per cent sign
+    filled = textwrap.fill(held, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
+    return filled.replace("\N{NO-BREAK SPACE}%", " %")
 
 
 def diagnose(
@@ -171,6 +188,7 @@ def _examined(
         return Diagnosis(**vars(finding), **about, trials=trials, search=search)
     evidence = _gather(study, believe(), trials, search, seed, epsilon, hmc)
     finding = judge(replace(evidence, several=len(study.directions) > 1))
+    evidence = replace(evidence, noise=replace(evidence.noise, scatter=evidence.scatter))
     gathered = {each.name: getattr(evidence, each.name) for each in fields(evidence) if each.name != "several"}
     return Diagnosis(**vars(finding), **about, **gathered)
 
@@ -192,7 +210,7 @@ def _gather(
         prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
         importance=rank_parameters(belief, _rng(seed, 6)),
         feasibility=measure_feasibility(belief),
-        slips=find_slips(belief, _rng(seed, 8)),
+        slips=find_slips(belief, _rng(seed, SLIPS_STREAM)),
         accidents=find_accidents(study, belief, _rng(seed, 9)),
     )
 

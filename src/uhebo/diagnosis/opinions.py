@@ -18,6 +18,7 @@ from uhebo.gp.priors import LogNormal
 from uhebo.optuna_.believe import StudyModel, model_of
 from uhebo.types import Array, Rng
 
+Scatter = Literal["not known", "little", "some", "much"]
 Kind = Literal["lengthscale", "signal", "noise"]
 KINDS: tuple[Kind, ...] = ("lengthscale", "signal", "noise")
 BURN_IN, DRAWS = 200, 400
@@ -180,6 +181,19 @@ class Noise:
     """Deviation among repeated points, pooled; None where no point was repeated."""
     repeats: int
     """Degrees of freedom of `measured`."""
+
+    scatter: Scatter = "not known"
+    """What is known of it, all evidence together."""
+
+    @property
+    def largest(self) -> float:
+        """The largest deviation that is likely."""
+        return self.deviation if self.high is None else max(self.deviation, self.high)
+
+    @property
+    def largest_share(self) -> float:
+        """The same as a share of the range of the values."""
+        return self.share_of_range * self.largest / self.deviation
 
     @property
     def agreeing(self) -> bool:

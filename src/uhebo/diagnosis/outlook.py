@@ -28,6 +28,20 @@ class Expected:
 
 
 @dataclass(frozen=True)
+class Level:
+    """What is to be improved on: the trial that the model takes for the best."""
+
+    trial: int
+    told: float
+    """Its value."""
+    expected: float
+    """The value without noise that the model expects there."""
+
+    def __str__(self) -> str:
+        return f"trial {self.trial} (told: {self.told:.4g}; the model expects {self.expected:.4g} there)"
+
+
+@dataclass(frozen=True)
 class Outlook:
     """What is expected at one point."""
 
@@ -36,8 +50,8 @@ class Outlook:
     improves: float | None
     """Chance that the point is feasible and better than the best one so far, noise left out; None with several
     objectives, or while nothing is feasible."""
-    over: float | None
-    """What is improved on: the value without noise that the model expects at the best trial so far."""
+    over: Level | None
+    """What is improved on."""
     feasible: float
     """Chance that all constraints are kept."""
     fails: float
@@ -77,14 +91,18 @@ def has_model(model: StudyModel) -> bool:
     return len(model.history.finished) > 1 and bool(model.history.space.names) and bool(model.history.data.y.any())
 
 
-def _improvement(belief: Belief, rows: Any) -> tuple[Any, float] | None:
-    """The chances, and the value that is improved on."""
-    kept = np.array([trial.feasible for trial in belief.history.finished])
+def _improvement(belief: Belief, rows: Any) -> tuple[Any, Level] | None:
+    """The chances, and what is improved on."""
+    kept = belief.history.feasible
     if belief.history.objectives > 1 or not kept.any():
         return None
     objective = belief.objective
-    level = float(objective.smoothed[kept].max())
-    return objective.chance_above(rows, level), float(objective.units.told(np.array([level]))[0])
+    best = int(np.argmax(np.where(kept, objective.smoothed, -np.inf)))
+    level = float(objective.smoothed[best])
+    found = belief.history.finished[best]
+    assert found.y is not None  # it has finished
+    expected = float(objective.predict(objective.data.X[best][None])[0][0])
+    return objective.chance_above(rows, level), Level(found.number, objective.outcome.sign * found.y, expected)
 
 
 def expect(study: Study, params: Mapping[str, Any]) -> Outlook:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from optuna.study import Study, StudyDirection
@@ -11,15 +10,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief import History, Trial
 from uhebo.belief.repeats import replicates
+from uhebo.diagnosis.bounds import Side, sides_of
 from uhebo.optuna_.endings import is_left_out
 from uhebo.optuna_.trial_log import infinite_values
-from uhebo.space import ABSENT, SearchSpace
-from uhebo.types import Array
-
-Side = Literal["lower", "upper"]
-AT_BOUND = 1e-6
-FEW_VALUES = 10
-"""An integer or stepped parameter with at most so many values is at a bound too often to mean anything."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ def review_search(study: Study, history: History) -> Search:
     repeats = _repeats(trials, {trial.number for trial in suggested})
     models = [trial for trial in (tagged or finished) if not tagged or trial.tags["role"] == "model"]
     rows = [trial.x for trial in models if trial.x is not None]
-    sides = _at_bounds(history.space, rows)
+    sides = sides_of(history.space, rows)
     feasible = [trial for trial in finished if trial.feasible]
     best = max(feasible, key=lambda trial: trial.y if trial.y is not None else -np.inf, default=None)
     best_rows = [best.x] if best is not None and best.x is not None else []
@@ -119,7 +112,7 @@ def review_search(study: Study, history: History) -> Search:
         boundary_share=sum(map(bool, sides)) / len(rows) if rows else None,
         boundary_points=len(rows),
         boundary=tuple((name, side, count) for (name, side), count in everywhere.most_common()),
-        best_at_bound=tuple(pair for pairs in _at_bounds(history.space, best_rows) for pair in pairs),
+        best_at_bound=tuple(pair for pairs in sides_of(history.space, best_rows) for pair in pairs),
         jittered=sum("jitter" in trial.tags for trial in trials),
         fallbacks=dict(Counter(str(t.tags["fallback"]) for t in trials if t.tags.get("fallback"))),
         unconverged=sum(trial.tags.get("converged") is False for trial in trials),
@@ -141,24 +134,6 @@ def _repeats(trials: Iterable[Trial], suggested: set[int]) -> tuple[int, ...]:
     _, first, place = np.unique(replicates(np.array([x for _, x in placed])), return_index=True, return_inverse=True)
     later = np.arange(len(placed)) > first[place]
     return tuple(number for (number, _), again in zip(placed, later, strict=True) if again and number in suggested)
-
-
-def _at_bounds(space: SearchSpace, rows: list[Array]) -> list[list[tuple[str, Side]]]:
-    """For each row the parameters at a bound, and which; only where a bound is one of many values."""
-    result: list[list[tuple[str, Side]]] = [[] for _ in rows]
-    active = space.active(np.array(rows).reshape(len(rows), len(space.names)))
-    for j in space.domain.numeric:
-        if 0 < space.values[j] <= FEW_VALUES:
-            continue
-        first, last = space.ends(int(j))
-        for pairs, row, on in zip(result, rows, active[:, j], strict=True):
-            if not on or row[j] == ABSENT:
-                continue
-            if row[j] <= first + AT_BOUND:
-                pairs.append((space.names[j], "lower"))
-            elif row[j] >= last - AT_BOUND:
-                pairs.append((space.names[j], "upper"))
-    return result
 
 
 def _arm_weights(trials: Iterable[Trial]) -> list[tuple[int, tuple[float, float]]]:

@@ -12,6 +12,7 @@ from uhebo.diagnosis.importance import WITHOUT_RULES, Importance
 from uhebo.diagnosis.layout import Layout, Regions
 from uhebo.diagnosis.opinions import Hyperparameters, Noise
 from uhebo.diagnosis.prospects import Prospects
+from uhebo.diagnosis.scatter import say_noise
 from uhebo.diagnosis.search import Search
 from uhebo.diagnosis.verdict import SPLIT_GAIN
 from uhebo.diagnosis.words import chance_in_words, count, odds, percent
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from uhebo.diagnosis.diagnosis import Diagnosis
 
 WEIGHTS_SHOWN = 12
+MATTERING = 5
+"""Parameters on the first screen."""
+OPEN_SHARE = 0.1
+"""A share that may be as small as this and as large as 1 less this is not known."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
     """Every section that there is evidence for, the most important first."""
     d = diagnosis
     found = (
+        Section("What else was seen", " ".join(d.further), (), ()) if d.further else None,
         _trials(d),
         _constraints(d.feasibility) if d.feasibility else None,
         _calibration(d.calibration) if d.calibration else None,
@@ -48,6 +54,27 @@ def sections_of(diagnosis: Diagnosis) -> tuple[Section, ...]:
         _prospects(d.prospects) if d.prospects else None,
     )
     return tuple(section for section in found if section is not None)
+
+
+def what_matters(ranked: Sequence[Importance]) -> list[str]:
+    """The parameters that matter most, in a few lines: share of the variation and what it may be."""
+    known = [
+        (item.name, percent(item.total), f"{percent(item.total_low)} to {percent(item.total_high)}")
+        for item in ranked
+        if item.total is not None and item.total_low is not None and item.total_high is not None
+    ]
+    if not known:
+        return ["No parameter makes a difference that the model can see."] if ranked else []
+    shown = known[:MATTERING]
+    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
+    title = "What matters most (share of the differences between values; 90 % interval)"
+    open_ = all((item.total_low or 0.0) < OPEN_SHARE and (item.total_high or 1.0) > 1.0 - OPEN_SHARE for item in ranked)
+    rest = len(known) - len(shown)
+    return [
+        title + (", not known yet" if open_ else ""),
+        *(f"  {name:<{widths[0]}}  {share:>{widths[1]}}  ({interval})" for name, share, interval in shown),
+        *([f"  and {count(rest, 'parameter')} less"] if rest else []),
+    ]
 
 
 def table_text(section: Section) -> str:
@@ -179,12 +206,9 @@ def _importance(ranked: Sequence[Importance], ruled: bool) -> Section:
 
 
 def _noise(noise: Noise) -> Section:
-    sentence = (
-        f"A repeated trial would differ by about {noise.deviation:.3g}, {percent(noise.share_of_range)} of the range "
-        "of the values."
-    )
+    sentence = " ".join(say_noise(noise, noise.scatter))
     rows = [
-        ("noise (standard deviation)", f"{noise.deviation:.3g}"),
+        ("noise that the model reckons with (standard deviation)", f"{noise.deviation:.3g}"),
         ("range of the values", f"{noise.value_range:.3g}"),
         ("noise / standard deviation of the values", percent(noise.share_of_deviation)),
     ]

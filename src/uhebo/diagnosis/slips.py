@@ -14,21 +14,26 @@ be surprising itself; or it is ten times nearer, and among the other values.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from optuna.study import Study
 from scipy.special import stdtrit
 
 from uhebo.belief import Belief
 from uhebo.belief.units import Units
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.opinions import open_noise_prior
+from uhebo.diagnosis.outlook import has_model
 from uhebo.diagnosis.words import SURROGATE, Finding, percent
+from uhebo.errors import UheboError
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp.data import Data, Domain
 from uhebo.gp.kernels import Kernel
 from uhebo.gp.posterior import Posterior
+from uhebo.optuna_.believe import model_of
 from uhebo.types import Array, Rng
 
 LEVEL = 0.01
@@ -48,6 +53,8 @@ the model is."""
 OUTLIER_SHARE = 0.9
 """Share of the variation of all values from which one of them is an outlier, whatever it was meant to be."""
 LEAST_TRIALS = 8
+SLIPS_STREAM = 8
+"""Stream of random numbers that is theirs."""
 MOST_TRIALS = 200
 """Trials beyond which a random sample stands for the others: a fit takes n³."""
 SUSPECTS = 4
@@ -75,6 +82,15 @@ class Slip:
     def distance(self) -> float:
         """Deviations between told and predicted."""
         return abs(self.value - self.predicted) / self.deviation
+
+
+def slips_of(study: Study, seed: int = 0) -> tuple[Slip, ...]:
+    """What `diagnose` finds in a study of one objective; nothing while there is no model."""
+    with suppress(UheboError):
+        model = model_of(study)
+        if has_model(model):
+            return find_slips(model.believe(), np.random.default_rng([seed, SLIPS_STREAM]))
+    return ()
 
 
 def find_slips(belief: Belief, rng: Rng) -> tuple[Slip, ...]:

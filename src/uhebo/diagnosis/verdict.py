@@ -4,26 +4,34 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from uhebo.belief import Belief
-from uhebo.diagnosis import accident_words, words
+from uhebo.diagnosis import accident_words, feasibility_words, words
 from uhebo.diagnosis.accidents import Accidents
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
 from uhebo.diagnosis.layout import Layout, Regions
-from uhebo.diagnosis.opinions import Hyperparameters, Noise
+from uhebo.diagnosis.opinions import Hyperparameters, Noise, Scatter
 from uhebo.diagnosis.prospects import Prospects
+from uhebo.diagnosis.scatter import explains_misses, say_noise, scatter_of
 from uhebo.diagnosis.search import Search, Trials
 from uhebo.diagnosis.slips import Slip, outlier, typo
-from uhebo.diagnosis.words import SURROGATE, Finding, count, doubtful, least_trials, odds, percent, stretch
+from uhebo.diagnosis.words import (
+    FAIR_SKILL,
+    NO_SKILL,
+    SURROGATE,
+    Finding,
+    count,
+    doubtful,
+    least_trials,
+    odds,
+    percent,
+    stretch,
+)
 
-NO_SKILL, FAIR_SKILL = 0.3, 0.5
-"""Predictive R² below which the surrogate does not predict, and from which on it may be trusted."""
 SPLIT_GAIN = 3.0
 """Log odds, about 20 to 1, from which two surrogates are taken to describe the values better than one."""
 NOTICEABLE_NOISE = 0.1
 """Share of the standard deviation of the values from which noise is worth naming."""
-NOT_NOISE = 3.0
-"""Log odds, about 20 to 1, from which much noise is ruled out."""
 UNKNOWN = 0.5
 SMALL_CHANCE = 0.1
 
@@ -48,6 +56,10 @@ class Evidence:
     several: bool = False
     """It is one of several objectives, and its own best is not what is looked for."""
 
+    @property
+    def scatter(self) -> Scatter:
+        return scatter_of(self.noise, len(self.belief.numbers), len(self.belief.names), self.calibration.r2)
+
 
 def judge(evidence: Evidence) -> Finding:
     """The first rule that applies decides; what else was found is added to the reasons."""
@@ -58,57 +70,32 @@ def judge(evidence: Evidence) -> Finding:
         _weak, _blind, _of_the_lab(accident_words.unmoved), _no_model_steps,
     )  # fmt: skip
     finding = next((found for rule in rules if (found := rule(evidence)) is not None), None) or _healthy(evidence)
-    extra = [
+    reasons = (
+        *finding.reasons,
         *words.say_infinite(evidence.trials),
-        *words.say_feasibility(evidence.feasibility),
-        *words.say_skill(evidence.calibration),
-        *words.say_belief(evidence.hyperparameters, evidence.importance),
-        *words.say_noise(evidence.noise),
-        *words.say_search(evidence.search),
+        *feasibility_words.say_feasibility(evidence.feasibility),
+        words.say_skill(evidence.calibration),
+        *say_noise(evidence.noise, evidence.scatter),
+        *words.say_start(evidence.search),
         *accident_words.say_frozen(evidence.accidents),
         *([] if evidence.several else words.say_outlook(evidence.prospects, finding.verdict == "trust")),
-    ]
+    )
+    further = (
+        words.say_honesty(evidence.calibration),
+        *feasibility_words.say_sides(evidence.feasibility),
+        *words.say_belief(evidence.hyperparameters, evidence.importance),
+        *words.say_search(evidence.search),
+    )
     action = finding.next_action.replace("the best point", "a point of the front") if evidence.several else None
-    return replace(finding, reasons=(*finding.reasons, *extra), next_action=action or finding.next_action)
+    return replace(finding, reasons=reasons, further=further, next_action=action or finding.next_action)
 
 
 def _nothing_feasible(evidence: Evidence) -> Finding | None:
-    found = evidence.feasibility
-    if found is None or found.feasible:
-        return None
-    above = ", ".join(f"{name} is missed by {value:.4g}" for name, value in found.missed)
-    hardest = min(found.constraints, key=lambda item: item.kept)
-    kept = ", ".join(f"{item.name} by {item.kept} of {item.told}" for item in found.constraints)
-    return doubtful(
-        "nothing-feasible",
-        bool(found.poor),
-        f": none of {count(found.trials, 'trial')} keeps the constraints, so there is no best one yet.",
-        (
-            "No trial has a value for every constraint."
-            if found.nearest is None
-            else f"The nearest is trial {found.nearest}: {above}.",
-            f"Constraints are kept as follows: {kept}.",
-        ),
-        f"Run {evidence.prospects.trials} more trials, which go where feasibility is likeliest; if none is feasible "
-        f"then, relax {hardest.name} or change the ranges.",
-    )
+    return feasibility_words.nothing_feasible(evidence.feasibility, evidence.prospects.trials)
 
 
 def _blind(evidence: Evidence) -> Finding | None:
-    poor = evidence.feasibility.poor if evidence.feasibility is not None else ()
-    if not poor:
-        return None
-    worst = max(poor, key=lambda item: item.told - item.right)
-    return doubtful(
-        "constraints",
-        False,
-        f": {SURROGATE} predicts the values, but not which trials keep the constraint {worst.name}.",
-        (
-            f"Of {count(worst.told, 'trial')}, {worst.kept} keep it; predicted from the others, "
-            f"{worst.told - worst.right} come out on the wrong side, as many as without a model.",
-        ),
-        f"Run {evidence.prospects.trials} more trials, and repeat the best point before you rely on it.",
-    )
+    return feasibility_words.blind(evidence.feasibility, evidence.prospects.trials)
 
 
 def _mistyped(evidence: Evidence) -> Finding | None:
@@ -191,20 +178,16 @@ def _no_skill(evidence: Evidence) -> Finding | None:
             poor,
             f"{' yet' if poor else ''}: {SURROGATE} has seen too few trials to "
             f"{'predict the next one' if poor else 'be judged by them'}.",
-            (
-                f"There are {count(n, 'trial')}, too few to tell noise from values that really differ."
-                if poor
-                else f"There are {count(n, 'trial')} for {count(d, 'parameter')}; a judgement needs {least}.",
-            ),
+            (f"There are {count(n, 'trial')} for {count(d, 'parameter')}; a judgement needs {least}.",),
             f"Run {max(10, least - n)} more trials, {'spread at random over the space, ' if poor else ''}"
             "and ask again.",
         )
-    if noise.against_noise > NOT_NOISE or noise.agreeing:
+    if not explains_misses(noise):
         return Finding(
             "weak",
             "do not trust",
             f"Do not trust it yet: the values change faster from place to place than {SURROGATE} can follow.",
-            ("There is little noise, so more trials will help.",),
+            ("Noise is not the reason, so more trials will help.",),
             f"Run {max(10, n)} more trials spread at random, or narrow the ranges.",
         )
     return Finding(
@@ -240,7 +223,7 @@ def _overconfident(evidence: Evidence) -> Finding | None:
 def _weak(evidence: Evidence) -> Finding | None:
     if evidence.calibration.r2 >= FAIR_SKILL:
         return None
-    noisy = evidence.noise.against_noise < NOT_NOISE and not evidence.noise.agreeing
+    noisy = explains_misses(evidence.noise)
     return Finding(
         "weak",
         "caution",
@@ -270,7 +253,7 @@ def _no_model_steps(evidence: Evidence) -> Finding | None:
 
 def _healthy(evidence: Evidence) -> Finding:
     noise, prospects, search = evidence.noise, evidence.prospects, evidence.search
-    noisy = noise.share_of_deviation >= NOTICEABLE_NOISE
+    noisy = noise.share_of_deviation >= NOTICEABLE_NOISE and evidence.scatter in ("some", "much")
     if evidence.several:
         action = f"Go on with {prospects.trials} more trials, or choose a point of the front."
     elif search.best_at_bound:

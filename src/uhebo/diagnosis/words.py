@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 from uhebo.diagnosis.calibration import Calibration
-from uhebo.diagnosis.feasibility import Feasibility
 from uhebo.diagnosis.importance import Importance
-from uhebo.diagnosis.opinions import Hyperparameters, Noise
+from uhebo.diagnosis.opinions import Hyperparameters
 from uhebo.diagnosis.prospects import Prospects
 from uhebo.diagnosis.search import Search, Trials
 from uhebo.estimate import Failure
@@ -44,7 +43,8 @@ MATTERS = 0.1
 """Total effect from which a parameter is worth a sentence."""
 OPEN = 10.0
 """Upper over lower end of an interval from which a figure counts as unknown."""
-NEGLIGIBLE = 0.01
+NO_SKILL, FAIR_SKILL = 0.3, 0.5
+"""Predictive R² below which the model does not predict, and from which on it may be trusted."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,10 @@ class Finding:
     verdict: Verdict
     headline: str
     reasons: tuple[str, ...]
+    """What decides, and what a reader needs to know first."""
     next_action: str
+    further: tuple[str, ...] = ()
+    """What else was seen."""
 
 
 def doubtful(kind: Kind, bad: bool, rest: str, reasons: tuple[str, ...], next_action: str) -> Finding:
@@ -125,20 +128,23 @@ def say_model(model: StudyModel) -> str:
     return f"This is about the model of uhebo's default, {model.method}, because {model.borrowed}."
 
 
-def say_skill(calibration: Calibration) -> list[str]:
-    """How well, and how honestly, it predicts."""
-    covered = next(item for item in calibration.coverage if item.level == 0.95)
-    n = len(calibration.y)
+def say_skill(calibration: Calibration) -> str:
+    """How well it predicts."""
     explained = (
         f"explains {percent(calibration.r2)} of the differences between values"
         if calibration.r2 > 0.0
         else "is no better than taking the average of all values"
     )
-    return [
-        f"Predicting each trial from all the others {explained} (100 % would be perfect, 0 % useless).",
-        f"Of the ranges that should hold a value 95 times in 100, {covered.inside} of {n} do "
-        f"({percent(covered.share)}; by chance it may be {percent(covered.band_low)} to {percent(covered.band_high)}).",
-    ]
+    return f"Predicting each trial from all the others {explained} (100 % would be perfect, 0 % useless)."
+
+
+def say_honesty(calibration: Calibration) -> str:
+    """Whether its errors are as large as it says."""
+    covered = next(item for item in calibration.coverage if item.level == 0.95)
+    return (
+        f"Of the ranges that should hold a value 95 times in 100, {covered.inside} of {len(calibration.y)} do "
+        f"({percent(covered.share)}; by chance it may be {percent(covered.band_low)} to {percent(covered.band_high)})."
+    )
 
 
 def say_belief(believed: Hyperparameters, ranked: Sequence[Importance]) -> list[str]:
@@ -159,34 +165,16 @@ def say_infinite(trials: Trials) -> list[str]:
     return [f"{count(trials.infinite, 'infinite value')} counted as the worst or best finite one, which is a guess."]
 
 
-def say_noise(noise: Noise) -> list[str]:
-    """The noise against the range of the values."""
-    largest = noise.deviation if noise.high is None else max(noise.deviation, noise.high)
-    share = noise.share_of_range * largest / noise.deviation
-    if share < NEGLIGIBLE:
-        lines = [
-            f"There is next to no noise: a repeated trial would differ by about {largest:.2g} at most, "
-            f"{percent(share)} of the range of the values, {noise.value_range:.3g}."
-        ]
-    else:
-        interval = ""
-        if noise.low is not None and noise.high is not None:
-            said = "likely" if noise.low <= noise.deviation <= noise.high else "a second opinion says"
-            interval = f" ({said} between {noise.low:.2g} and {noise.high:.2g})"
-        lines = [
-            f"The noise, by which a repeated trial would differ, is estimated at {noise.deviation:.2g}{interval}, "
-            f"which is {percent(noise.share_of_range)} of the range of the values, {noise.value_range:.3g}."
-        ]
-    if noise.measured is not None:
-        lines.append(f"Repeated points differ by {noise.measured:.2g} (from {count(noise.repeats, 'repeat')}).")
-    return lines
+def say_start(search: Search) -> list[str]:
+    """That the model has not been put to use yet."""
+    if search.model_steps is not False:
+        return []
+    return ["No model has suggested a trial yet: all suggestions are of the initial design or random."]
 
 
 def say_search(search: Search) -> list[str]:
     """Only what is out of the ordinary."""
     lines = []
-    if search.model_steps is False:
-        lines.append("No model has suggested a trial yet: all suggestions are of the initial design or random.")
     if search.repeated and not search.exhausted:
         lines.append(f"{count(search.repeated, 'suggestion')} repeated an earlier point.")
     if search.boundary_share is not None and search.boundary_share > 0.5 and search.boundary_points >= 5:
@@ -204,21 +192,6 @@ def say_search(search: Search) -> list[str]:
         known = [failure for failure in Failure if failure.value in search.fallbacks]
         lines += [f"{failure.capitalize()}: {failure.cause}; {failure.remedy}." for failure in known]
     return lines
-
-
-def say_feasibility(found: Feasibility | None) -> list[str]:
-    """How many trials keep the constraints, and whether it is known where they are kept."""
-    if found is None:
-        return []
-    which = f"the constraint {found.constraints[0].name}" if len(found.constraints) == 1 else "all constraints"
-    right = ", ".join(f"{item.right} of {item.told} for {item.name}" for item in found.constraints)
-    best = (
-        f"{count(found.feasible, 'trial')} of {found.trials} "
-        f"{'is' if found.feasible == 1 else 'are'} feasible: what is called best keeps {which}."
-    )
-    return [best] * bool(found.feasible) + [
-        f"Predicting each trial from all the others, the side of the constraint is right in {right}.",
-    ]
 
 
 def say_outlook(prospects: Prospects, trusted: bool) -> list[str]:

@@ -75,7 +75,7 @@ class UHESearchCV(BaseSearchCV):
     Attributes:
         study_: the Optuna study, one trial per candidate. A parameter that is searched through the quantiles of its
             distribution is called `quantile(NAME)` there, and its value is an attribute of the trial.
-        recommended_: the candidate tried that is best by the model, with an interval; worked out when asked for.
+        recommended_: the candidate tried that is best by a second opinion, with an interval; worked out when asked for.
 
     As in `GridSearchCV`: best_estimator_, best_params_, best_score_, best_index_, cv_results_, n_splits_, refit_time_,
     scorer_, multimetric_, classes_, n_features_in_, feature_names_in_.
@@ -149,7 +149,7 @@ class UHESearchCV(BaseSearchCV):
         return tags
 
     def diagnose(self) -> Diagnosis:
-        """Can the surrogate of this search be trusted? Evidence, a verdict in plain words, and what to do next."""
+        """Can the model of this search be trusted? Evidence, a verdict in plain words, and what to do next."""
         if not hasattr(self, "study_"):
             raise InvalidInputError("there is nothing to diagnose yet; call fit first")
         return diagnose(self.study_)
@@ -164,7 +164,7 @@ class UHESearchCV(BaseSearchCV):
 
     @property
     def recommended_(self) -> Recommended:
-        """The candidate that is best according to the model; `best_params_` may owe its score to luck.
+        """The candidate that is best according to a second opinion; `best_params_` may owe its score to luck.
 
         With what to expect of it, an interval, and the chance that no other candidate tried is better. Its `params` are
         not those of `best_estimator_`, which is refitted with `best_params_`, as in scikit-learn.

@@ -24,6 +24,8 @@ from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 DEFAULT = "auto"
 EARLIER_READING = "drawn"
 """Reading of the consistent loss in studies whose settings do not name one: there was no other."""
+NOTHING_LEARNT = ("running", "abandoned")
+"""States of trials that have told nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class StudyModel:
     """Which of several objectives `history` and the belief speak of."""
 
     def believe(self) -> Belief:
-        """The model fitted to all finished trials, as the next suggestion would; of one objective."""
+        """The model fitted to all finished trials, as the next suggestion after the latest value does; of one
+        objective."""
         belief = self.believe_all()
         return belief if belief.history.objectives == 1 else belief.only(self.objective)
 
@@ -49,10 +52,16 @@ class StudyModel:
     def believe_all(self) -> Belief:
         """The same with all objectives."""
         if not self.history.finished or not self.history.space.names:
-            raise InvalidInputError(
-                "a surrogate needs a finished trial and a parameter that can vary; run trials first"
-            )
-        return self.step.believe()
+            raise InvalidInputError("a model needs a finished trial and a parameter that can vary; run trials first")
+        return replace(self._when_last_told.believe(), history=self.step.history)
+
+    @property
+    def _when_last_told(self) -> Step:
+        """The step as it was when something was learnt last: what is said of a study does not change because further
+        trials were asked for, wait, or were skipped."""
+        history = self.step.history
+        told = replace(history, trials=tuple(t for t in history.trials if t.state not in NOTHING_LEARNT))
+        return replace(self.step, history=told, slot=told.next_slot(told.trials[-1].number + 1))
 
 
 def model_of(study: Study, objective: str | int | None = None) -> StudyModel:

@@ -161,7 +161,7 @@ def page_values(
         "view": view,
         "views": views,
         "brief": brief,
-        "choices": _shortened(choices(views)) if brief else choices(views),
+        "choices": _shortened(choices(views, place)) if brief else choices(views, place),
         "commands": next_commands(views, place),
         "front_columns": front_columns,
         "front": front,

@@ -3,19 +3,19 @@
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from uhebo.diagnosis import recommend
-from uhebo.diagnosis.words import count
+from uhebo.diagnosis.bounds import AtBound, bounds_of
+from uhebo.diagnosis.recommendation import say_measured
 from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, middle_of
 from uhebo.report.text import from_to, shown
 from uhebo.report.view import StudyView
 from uhebo.storage.explain import plus_minus
 
-NORMAL_90 = 1.645
-"""Deviations from the middle of a normal distribution to the ends of its 90 % interval."""
 WORST_FIRST = ("do not trust", "caution", "trust")
 
 
@@ -27,9 +27,11 @@ class Choice:
     value: str
     details: tuple[str, ...]
     params: dict[str, Any]
+    hints: tuple[tuple[str, str], ...] = ()
+    """What to know of the point, with a command to paste."""
 
 
-def choices(views: Sequence[StudyView]) -> list[Choice]:
+def choices(views: Sequence[StudyView], place: str | None = None) -> list[Choice]:
     """The recommended point and the best one measured, or the middle of the front; none where nothing is feasible."""
     view = views[0]
     if view.several:
@@ -37,34 +39,40 @@ def choices(views: Sequence[StudyView]) -> list[Choice]:
     if view.best is None:
         return []
     best, belief = view.best, view.diagnosis.belief
-    value = view.value(best)
-    said = [f"measured in trial {best.number}" + (", feasible" if view.constraints else "")]
-    if belief is not None:
-        mean, deviation = (float(figure) for figure in belief.predict(best.params))
-        said.append(f"the model expects {plus_minus(mean, deviation)} there, noise left out")
     unit = f" {view.units[view.target]}" if view.target in view.units else ""
-    measured = Choice("Best measured", shown(value) + unit, tuple(said), dict(best.params))
-    try:
-        found = recommend(view.study) if belief is not None else None
-    except UheboError:
-        found = None
+    again = [trial for trial in view.finished if trial.params == best.params]
+    often = say_measured([view.value(trial) for trial in again], [trial.number for trial in again])
+    said = [often + (", feasible" if view.constraints else "")]
+    found = None
+    if belief is not None:
+        expected = plus_minus(*(float(figure) for figure in belief.predict(best.params)))
+        said.append(f"the model expects {expected} there, noise left out")
+        with suppress(UheboError):
+            found = recommend(view.study)
+    on_bounds = bounds_of(best.params, belief.space) if belief is not None else ()
+    measured = Choice(
+        "Best measured", shown(view.value(best)) + unit, tuple(said), dict(best.params), _hints(on_bounds, place)
+    )
     if found is None:
         return [measured]
-    low, high = found.interval
-    times = count(len(found.numbers), "time").replace("1 time", "once")
     told = [
-        f"90 % sure: {from_to(low, high)}, noise left out",
-        f"measured {times}: trial {', '.join(map(str, found.numbers[:6]))}",
+        f"90 % sure: {from_to(*found.interval)}, noise left out, by {found.by}",
+        f"the model itself expects {plus_minus(*found.by_model)}",
+        say_measured(found.measured, found.numbers),
         f"chance that no trial is better by more than {found.epsilon:.2g}: {found.chance:.0%}",
     ]
-    deviation = (high - low) / (2 * NORMAL_90)
-    same = found.params == best.params
-    heading = "Recommended: the best measured" if same else "Recommended"
-    first = Choice(heading, plus_minus(found.mean, deviation) + unit, tuple(told), found.params)
-    if same:
-        also = f"measured {shown(value)} in trial {best.number}"
-        return [Choice(heading, first.value, (also, told[0], told[2]), found.params)]
-    return [first, measured]
+    value, hints = plus_minus(found.mean, found.deviation) + unit, _hints(found.at_bounds, place)
+    if best.number in found.numbers:
+        told[2] = often
+        if found.is_lucky(view.value(best), maximise=view.maximise):
+            told.append(f"its best reading, {shown(view.value(best))}, may be a lucky one")
+        return [Choice("Recommended: the best measured", value, tuple(told), found.params, hints)]
+    luck = f"trial {best.number} measured {shown(view.value(best))}, but the best reading may be a lucky one"
+    return [Choice("Recommended", value, (*told, luck), found.params, hints), measured]
+
+
+def _hints(on_bounds: Sequence[AtBound], place: str | None) -> tuple[tuple[str, str], ...]:
+    return tuple((f"{each}:", each.python if place is None else each.command(place)) for each in on_bounds)
 
 
 def _middle(views: Sequence[StudyView]) -> list[Choice]:

@@ -37,7 +37,7 @@ FIRST = (1400, 690)
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
 COMMANDS = ("best", "suggest", "diagnose")
 """What the picture of the terminal shows."""
-COLUMNS, LINES = 116, 36
+COLUMNS, LINES = 116, 52
 """Of the terminal."""
 TALL = 1500
 """Pixels shown of a long page."""
