@@ -250,7 +250,7 @@ class Shift:
             logger.warning(f"trial {unsent.number} has a result already; the late value {unsent.value!r} is discarded")
 
     def _deliver(self, unsent: Unsent | HandedBack) -> bool:
-        """A trial that goes back; or a dead worker's result, if the study still has that trial with those parameters."""
+        """A trial that goes back; or a result, if the study still has that trial with those parameters."""
         if isinstance(unsent, HandedBack):
             back = self.trials.hand_back(unsent.trial_id, unsent.worker)
             self.log.write("handed back" if back else "abandoned", trial=unsent.trial_id, of=unsent.worker)

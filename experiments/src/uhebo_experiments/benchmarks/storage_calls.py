@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,19 +52,21 @@ PRIVATE = {
 def counted() -> Iterator[Counter[str]]:
     """Calls, statements and commits of all storages and engines of this process, while the block runs."""
     found: Counter[str] = Counter()
-    before = {}
+    before = []
 
-    def counting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(place: type, method: str, name: str) -> None:
+        was = getattr(place, method)
+
         def call(*given: Any, **named: Any) -> Any:
-            found[PRIVATE.get(name, name)] += 1
-            return method(*given, **named)
+            found[name] += 1
+            return was(*given, **named)
 
-        return call
+        before.append((place, method, was))
+        setattr(place, method, call)
 
-    names = [name for name in CALLS if name not in PRIVATE.values()] + list(PRIVATE)
-    for name in names:
-        before[name] = getattr(RDBStorage, name)
-        setattr(RDBStorage, name, counting(name, before[name]))
+    for name in (*PRIVATE, *(name for name in CALLS if name not in PRIVATE.values())):
+        counting(RDBStorage, name, PRIVATE.get(name, name))
+    counting(PGDialect_psycopg, "do_ping", "pings")
 
     def statement(*_: Any) -> None:
         found["statements"] += 1
@@ -72,13 +74,6 @@ def counted() -> Iterator[Counter[str]]:
     def commit(*_: Any) -> None:
         found["commits"] += 1
 
-    ping = PGDialect_psycopg.do_ping
-
-    def pinged(*given: Any) -> bool:
-        found["pings"] += 1
-        return ping(*given)
-
-    PGDialect_psycopg.do_ping = pinged
     event.listen(Engine, "before_cursor_execute", statement)
     event.listen(Engine, "commit", commit)
     try:
@@ -86,9 +81,8 @@ def counted() -> Iterator[Counter[str]]:
     finally:
         event.remove(Engine, "before_cursor_execute", statement)
         event.remove(Engine, "commit", commit)
-        PGDialect_psycopg.do_ping = ping
-        for name, method in before.items():
-            setattr(RDBStorage, name, method)
+        for place, name, method in before:
+            setattr(place, name, method)
 
 
 def calls_per_trial(url: str, method: str, trials: int) -> dict[str, float]:
