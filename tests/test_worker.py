@@ -29,7 +29,7 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import OperationalError
 
 import uhebo
-from tests.long.soak import SMALL, verdict
+from tests.long.soak import SMALL, is_done, verdict
 from tests.postgres import Server
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, is_alive, wait_for
@@ -51,6 +51,7 @@ from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
 from uhebo.workers.trials import OVER, SharedTrials, Taken
 from uhebo.workers.watch import Watch
+from uhebo_experiments.benchmarks.storage_calls import calls_per_trial
 
 
 def quick(x: float, y: float) -> float:
@@ -741,6 +742,14 @@ def test_choices_that_a_storage_can_not_hold_are_refused(url: str) -> None:
         assert storage.get_all_studies() == []
 
 
+def test_a_trial_asks_no_more_of_its_database_than_one_of_optuna(tmp_path: Path) -> None:
+    """Commits are what a shared database has fewest of. Ours are for the tags of a suggestion and a look at rivals."""
+    found = {kind: calls_per_trial(f"sqlite:///{tmp_path / kind}.db", kind, 2) for kind in ("optuna", "worker", "auto")}
+    for kind in ("commits", "statements"):
+        assert found["worker"][kind] <= found["optuna"][kind]
+    assert found["auto"]["commits"] <= found["optuna"]["commits"] + 3
+
+
 # The command
 
 
@@ -813,6 +822,8 @@ def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest)
     assert report["acknowledged results"] >= plan.trials - plan.kills
     assert report["kills"] == plan.kills
     assert "as promised | yes" in (tmp_path / "README.md").read_text()
+    assert is_done(plan, 0, tmp_path)
+    assert not is_done(plan, 1, tmp_path)
 
 
 def test_the_soak_notices_what_is_wrong() -> None:
@@ -837,6 +848,7 @@ def test_the_soak_notices_what_is_wrong() -> None:
                 "left waiting",
                 "unsent results left",
                 "processes left",
+                "deaths of workers that handed the trial back",
             ),
             0,
         ),
