@@ -65,7 +65,7 @@ test-busy: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 LOWEST := .venv-lowest
 NEWEST := .venv-newest
 VERSIONS_TESTS := acquire api bandit bfgs claims_of_points cli conformance diagnose estimate_hmc estimate_shrink \
-	faults_files faults_model faults_optimiser faults_storage fuzz gp_properties mask optuna_suites private_names space storage \
+	executor faults_files faults_model faults_optimiser faults_storage fuzz gp_properties mask optuna_suites private_names space storage \
 	theory warp worker
 $(LOWEST)/installed: pyproject.toml requirements/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)

@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -748,6 +749,18 @@ def test_a_trial_asks_no_more_of_its_database_than_one_of_optuna(tmp_path: Path)
     for kind in ("commits", "statements"):
         assert found["worker"][kind] <= found["optuna"][kind]
     assert found["auto"]["commits"] <= found["optuna"]["commits"] + 3
+
+
+def test_the_page_names_a_test_for_each_promise() -> None:
+    promises = (ROOT / "docs" / "scaling-out.md").read_text().split("## What is promised")[1].split("\nHow: ")[0]
+    tests = [(ROOT / "tests" / f"test_{name}.py").read_text() for name in ("worker", "faults_storage")]
+    for promise in re.findall(r"^- .*?(?=^- |\Z)", promises, re.MULTILINE | re.DOTALL):
+        named = [
+            name for group in re.findall(r"\((`\w+`(?:, `\w+`)*)\)", promise) for name in re.findall(r"\w+", group)
+        ]
+        assert named, promise
+        for name in named:
+            assert any(re.search(rf"^def test_\w*{name}", text, re.MULTILINE) for text in tests), name
 
 
 # The command
