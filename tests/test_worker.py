@@ -313,6 +313,24 @@ def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
     assert watch.beat()
 
 
+def test_two_beats_at_once_are_no_reason_to_give_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was slow to suggest beats in its own thread; it left its trial if the other did just then."""
+    study, _ = study_in(url)
+    trials, both = SharedTrials(study), threading.Barrier(2)
+    watch = Watch(trials, Options(heartbeat=1, grace=2))
+    watch.held = new_trial(study, Lease("me"))
+    beat = trials.beat
+
+    def together(trial_id: int, lease: Lease) -> Lease | None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # the second comes only where nothing keeps it out
+        return beat(trial_id, lease)
+
+    monkeypatch.setattr(trials, "beat", together)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: watch.beat(), range(2))) == [True, True]
+
+
 @pytest.mark.parametrize("change", ["fail", "hand_back", "prune"])
 def test_a_worker_taken_for_dead_changes_nothing_of_the_one_that_took_over(change: str, url: str) -> None:
     """FIELD D2: it wakes and fails, or is told to stop, while the other evaluates the same trial."""

@@ -41,7 +41,7 @@ class Watch(threading.Thread):
         self._trials, self._options, self._worker = trials, options, worker
         self._each_look, self._report = each_look, report
         self._unchanged: dict[int, tuple[object, int]] = {}
-        self._end = threading.Event()
+        self._end, self._one_beat = threading.Event(), threading.Lock()
         self._said: set[str] = set()
         self._looks_until_all = 0
         self.taking = False
@@ -68,16 +68,17 @@ class Watch(threading.Thread):
 
     def beat(self) -> bool:
         """One sign of life; False if this worker has been taken for dead."""
-        held = self.held
-        if held is None:
-            return False
-        lease = self._trials.beat(held.trial_id, held.lease)
-        if self.held is not held:
-            return False
-        if lease is None:
-            logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
-        self.held = None if lease is None else replace(held, lease=lease)
-        return lease is not None
+        with self._one_beat:  # the worker's own thread beats too; of two at once, neither is lost
+            held = self.held
+            if held is None:
+                return False
+            lease = self._trials.beat(held.trial_id, held.lease)
+            if self.held is not held:
+                return False
+            if lease is None:
+                logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
+            self.held = None if lease is None else replace(held, lease=lease)
+            return lease is not None
 
     def look(self) -> None:
         """Count for how many looks each lease has stayed the same; act on those that are stale."""
