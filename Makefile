@@ -16,7 +16,7 @@ help:
 	@echo "make lint   ruff, mypy --strict, import layers, syntax and library of Python 3.10"
 	@echo "make test-lowest, make test-newest  the tests with the oldest and the newest supported Optuna, NumPy, SciPy, …"
 	@echo "make fuzz   the fuzzers and the memory soak in full (an hour of CPU; FUZZ='--jobs 4' for more processes)"
-	@echo "make soak   workers killed at random on databases that go away (half an hour; SOAK=--small is shorter)"
+	@echo "make soak   workers killed at random on databases that go away (an hour; SOAK=--small is shorter, SOAK=--phase=restarted is one phase)"
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
 	@echo "make audit  known vulnerabilities of the locked versions"
 	@echo "make notebooks  run the notebooks of the documentation anew and keep what they show"
@@ -68,7 +68,7 @@ test-busy: $(VENV)/installed $(if $(REQUIRE_ALL),$(VENV)/all)
 LOWEST := .venv-lowest
 NEWEST := .venv-newest
 VERSIONS_TESTS := acquire api bandit bfgs claims_of_points cli conformance diagnose estimate_hmc estimate_shrink \
-	faults_files faults_model faults_optimiser faults_storage fuzz gp_properties mask optuna_suites private_names space storage \
+	executor faults_files faults_model faults_optimiser faults_storage fuzz gp_properties mask optuna_suites private_names space storage \
 	theory warp worker
 $(LOWEST)/installed: pyproject.toml requirements/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)

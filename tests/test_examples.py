@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -28,12 +29,18 @@ class Example:
     arguments: tuple[str, ...]
     says: tuple[str, ...]
     needs: tuple[tuple[str, str], ...] = ()
+    under: tuple[str, ...] = ()
+    """A program, of those beside this Python, that starts it."""
 
 
 RAY = ("ray", "pip install 'uhebo[ray]'")
 TORCH = ("torch", "pip install torch==2.13.0")
 BOTORCH = ("botorch", "pip install 'uhebo[botorch]'")
 DASK = ("distributed", "pip install 'uhebo[dask]'")
+SUBMITIT = ("submitit", "pip install submitit")
+MPI = ("mpi4py", "pip install mpi4py mpich")
+KILLED = ("--trials", "8", "--kill")
+ENDED = ("a process was killed: True", "Result of 8 trials, 8 finished")
 EXAMPLES = (
     Example("one_call.py", ("--trials", "12"), ("Result of 12 trials", "The surrogate expects")),
     Example("optuna_study.py", ("--trials", "14", "--folder", "{folder}"), ("after 7 trials", "after 14 trials")),
@@ -41,7 +48,11 @@ EXAMPLES = (
     Example("search_cv.py", ("--trials", "12"), ("best f1 over the folds: 0.9", "f1 on data it never saw: 0.9")),
     Example("botorch_loop.py", ("--trials", "2"), ("SingleTaskGP", "UHEModel"), (TORCH, BOTORCH)),
     Example("ray_tune.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials, 0 errors", "best loss"), (RAY,)),
-    Example("dask_cluster.py", ("--trials", "8"), ("Result of 8 trials, 8 finished",), (DASK,)),
+    Example("executors.py", ("--on", "processes", *KILLED), ENDED),
+    Example("executors.py", ("--on", "dask", *KILLED), ENDED, (DASK,)),
+    Example("executors.py", ("--on", "ray", *KILLED), ENDED, (RAY,)),
+    Example("executors.py", ("--on", "slurm", *KILLED), ENDED, (SUBMITIT,)),
+    Example("executors.py", ("--on", "mpi", "--trials", "8"), ENDED[1:], (MPI,), ("mpiexec", "-n", "1")),
     Example("add_a_method.py", ("--trials", "10", "--seeds", "1"), ("random-when-stuck", "the maximum is")),
 )
 
@@ -57,6 +68,11 @@ def test_the_example_runs(example: Example, tmp_path: Path) -> None:
         require(module, how)
     program = FOLDER / example.file
     command = ["bash", str(program)] if program.suffix == ".sh" else [sys.executable, str(program)]
+    if example.under:
+        name, *given = example.under
+        found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        assert found, f"{name} is not installed"
+        command = [found, *given, *command]
     arguments = [argument.format(folder=tmp_path) for argument in example.arguments]
     done = subprocess.run(
         [*command, *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=LIMIT_S

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import optuna
 import pytest
@@ -38,6 +41,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uhebo
+from tests.conftest import require
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.integrations.candidates import add_failed
 from uhebo.integrations.regressor import UHERegressor
@@ -300,6 +304,37 @@ def test_batches_and_workers() -> None:
     params = search.cv_results_["params"]
     assert len(params) == 9
     assert len({tuple(p.values()) for p in params}) == 9
+
+
+class Noted(SVC):
+    """Leaves the number of the process that fits it."""
+
+    def __init__(self, folder: str = "", C: float = 1.0, gamma: float = 1.0) -> None:
+        super().__init__(C=C, gamma=gamma)
+        self.folder = folder
+
+    def fit(self, X: Any, y: Any) -> Any:
+        (Path(self.folder) / str(os.getpid())).touch()
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
+def test_the_backend_of_joblib_fits_the_folds(backend: str, tmp_path: Path) -> None:
+    """`parallel_config` says where the fits run; the candidates and their scores are the same everywhere."""
+    space = {"C": uhebo.Float(0.01, 100.0, log=True), "gamma": uhebo.Float(0.001, 10.0, log=True)}
+    options: dict[str, Any] = {"n_iter": 5, "cv": 2, "random_state": 0, "refit": False}
+    alone = UHESearchCV(SVC(), space, **options).fit(IRIS_X, IRIS_Y)
+    with ExitStack() as stack:
+        if backend == "dask":
+            distributed = require("distributed", "pip install 'uhebo[dask]'")
+            local: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+            stack.enter_context(distributed.Client(stack.enter_context(distributed.LocalCluster(**local))))
+        stack.enter_context(joblib.parallel_config(backend=backend))
+        found = UHESearchCV(Noted(str(tmp_path)), space, n_jobs=2, **options).fit(IRIS_X, IRIS_Y)
+    assert found.cv_results_["params"] == alone.cv_results_["params"]
+    assert np.array_equal(found.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+    here = str(os.getpid()) in [path.name for path in tmp_path.iterdir()]
+    assert here == (backend == "threading")
 
 
 def same_candidates(search: UHESearchCV, **options: Any) -> GridSearchCV:

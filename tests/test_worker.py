@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import OperationalError
 
 import uhebo
-from tests.long.soak import SMALL, verdict
+from tests.long.soak import SMALL, is_done, verdict
 from tests.postgres import Server
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, is_alive, wait_for
@@ -40,10 +41,10 @@ from uhebo.cli.space_file import Kept
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
 from uhebo.optuna_.endings import FAILURE, SKIPPED
 from uhebo.optuna_.gaps import suggest
-from uhebo.optuna_.lease import LEASE, Lease, progress
+from uhebo.optuna_.lease import LEASE, Lease, deaths, progress
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import as_distributions
-from uhebo.storage.database import engine_options, open_database
+from uhebo.storage.database import open_database
 from uhebo.storage.retry import DatabaseAway, Retry, is_transient
 from uhebo.workers import Options
 from uhebo.workers.apart import Apart
@@ -51,6 +52,7 @@ from uhebo.workers.spool import Spool, Unsent
 from uhebo.workers.stop import Stop
 from uhebo.workers.trials import OVER, SharedTrials, Taken
 from uhebo.workers.watch import Watch
+from uhebo_experiments.benchmarks.storage_calls import calls_per_trial
 
 
 def quick(x: float, y: float) -> float:
@@ -269,8 +271,10 @@ def test_misuse_of_work_is_a_typed_and_readable_error(
 
 
 def test_a_trial_is_given_up_after_some_deaths(url: str, options: Options) -> None:
-    study, _ = study_in(url)
-    new_trial(study, Lease("dead", attempt=4, grace=0.3))
+    study, storage = study_in(url)
+    taken = new_trial(study, Lease("dead", grace=0.3))
+    for name in ("lost:first", "lost:second", "lost:third", "lost:slow", "back:slow"):
+        storage.set_trial_system_attr(taken.trial_id, f"uhebo:{name}", True)
     assert work(url, 3, options).stored == 2
     trials = trials_in(url)
     assert [trial.state.name for trial in trials] == ["FAIL", "COMPLETE", "COMPLETE"]
@@ -289,14 +293,16 @@ def test_a_lease_changes_hands_only_with_what_was_seen(url: str) -> None:
     (seen,) = trials.held()
     assert trials.requeue(seen)
     assert not trials.requeue(seen)
+    assert deaths(study.trials[0]) == 1
     assert not watch.beat()
     (waiting,) = study.get_trials(states=(TrialState.WAITING,))
     taken = trials.adopt(waiting, Lease("second"))
     assert taken is not None
-    assert (taken.lease.worker, taken.lease.attempt) == ("second", 2)
+    assert taken.lease.worker == "second"
     assert trials.adopt(waiting, Lease("third")) is None
     (held,) = trials.held()
     assert Lease.of(held) == replace(taken.lease, at=held.system_attrs[LEASE]["at"])
+    assert deaths(held) == 0  # the first has shown that it lives
 
 
 def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
@@ -305,6 +311,24 @@ def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
     watch.held = taken = new_trial(study, Lease("me"))
     assert SharedTrials(study).beat(taken.trial_id, taken.lease)  # written, and never heard of
     assert watch.beat()
+
+
+def test_two_beats_at_once_are_no_reason_to_give_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was slow to suggest beats in its own thread; it left its trial if the other did just then."""
+    study, _ = study_in(url)
+    trials, both = SharedTrials(study), threading.Barrier(2)
+    watch = Watch(trials, Options(heartbeat=1, grace=2))
+    watch.held = new_trial(study, Lease("me"))
+    beat = trials.beat
+
+    def together(trial_id: int, lease: Lease) -> Lease | None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # the second comes only where nothing keeps it out
+        return beat(trial_id, lease)
+
+    monkeypatch.setattr(trials, "beat", together)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: watch.beat(), range(2))) == [True, True]
 
 
 @pytest.mark.parametrize("change", ["fail", "hand_back", "prune"])
@@ -318,23 +342,50 @@ def test_a_worker_taken_for_dead_changes_nothing_of_the_one_that_took_over(chang
     (waiting,) = study.get_trials(states=(TrialState.WAITING,))
     other = trials.adopt(waiting, Lease("other"))
     assert other is not None
-    getattr(trials, change)(*([late, "too late"] if change == "fail" else [late]))
+    given: Any = {"fail": (late, "too late"), "hand_back": (late.trial_id, "late"), "prune": (late,)}[change]
+    getattr(trials, change)(*given)
     assert trials.is_mine(other.trial_id, other.lease)
     assert trials.store(other.trial_id, 1.5)
-    getattr(trials, change)(*([late, "too late"] if change == "fail" else [late]))
+    getattr(trials, change)(*given)
     assert study.trials[0].value == 1.5
     assert not trials.store(late.trial_id, 2.5)
     assert FAILURE not in study.trials[0].user_attrs
 
 
-def test_a_handed_back_trial_has_lost_no_attempt(url: str) -> None:
+@pytest.mark.parametrize("when", ["before", "between", "after"])
+def test_a_worker_that_hands_its_trial_back_has_not_died_whenever_it_is_taken_for_dead(when: str, url: str) -> None:
     study, _ = study_in(url)
     trials = SharedTrials(study)
-    for _ in range(5):
-        taken = new_trial(study, Lease("me"), 1)
-        assert taken.lease.attempt == 1
-        assert trials.hand_back(taken)
-    assert [trial.state for trial in study.trials] == [TrialState.WAITING]
+    for worker in map(str, range(5)):
+        taken = new_trial(study, Lease(worker), 1)
+        (seen,) = trials.held()
+        if when == "before":
+            assert trials.requeue(seen)
+        if when == "between":  # the other has looked, and writes while this one hands back
+
+            def look(_: Any, change: Any, worker: str = worker, taken: Taken = taken) -> bool:
+                assert trials.hand_back(taken.trial_id, worker)
+                change(taken.trial_id)
+                return True
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(trials, "_if_unchanged", look)
+                trials.requeue(seen)
+        else:
+            assert trials.hand_back(taken.trial_id, worker) == (when == "after")
+        if when == "after":
+            assert not trials.requeue(seen)
+        (trial,) = study.trials
+        assert (trial.state, deaths(trial)) == (TrialState.WAITING, 0)
+
+
+def test_a_note_of_a_trial_that_the_worker_never_had_changes_nothing(url: str) -> None:
+    study, _ = study_in(url)
+    trials, taken = SharedTrials(study), new_trial(study, Lease("me"))
+    assert not trials.hand_back(taken.trial_id, "somebody else")
+    assert not trials.hand_back(taken.trial_id + 7, "me")
+    assert set(study.trials[0].system_attrs) == {LEASE}
+    assert trials.is_mine(taken.trial_id, taken.lease)
 
 
 def test_a_grace_period_is_that_of_the_worker_it_belongs_to(url: str) -> None:
@@ -454,11 +505,6 @@ def test_retries_end(monkeypatch: pytest.MonkeyPatch) -> None:
         Retry(60.0, Stop()).call(lambda: 1 // 0, "trying")
 
 
-@pytest.mark.parametrize("url", ["postgresql+psycopg://u@h/d", "postgresql://u:p@h/d", "mysql+pymysql://u@h/d"])
-def test_connections_to_a_server_are_checked_before_use(url: str) -> None:
-    assert engine_options(url)["pool_pre_ping"] is True
-
-
 def test_a_password_with_an_at_sign_is_refused_without_showing_it() -> None:
     with pytest.raises(InvalidInputError, match="write %40") as caught:
         open_database("postgresql+psycopg://user:secret@word@127.0.0.1/db")
@@ -486,7 +532,7 @@ def test_what_a_dead_worker_left_is_delivered_and_what_a_live_one_has_is_not(
         work(url, 3, options)
         assert [trial.value for trial in trials_in(url)] == [7.5, 7.5, None]
     left = sorted(path.name.split("-")[1] for path in (tmp_path / "unsent").iterdir())
-    assert left == ["2", "9"]  # of other parameters, and torn: neither is thrown away
+    assert left == [str(wrong.trial_id), "9"]  # of other parameters, and torn: neither is thrown away
 
 
 def test_a_spool_that_cannot_be_written_is_said_at_once(
@@ -514,9 +560,9 @@ def test_infinite_values_survive_the_spool(url: str, tmp_path: Path) -> None:
     spool = Spool(tmp_path / "unsent", storage, STUDY)
     with pytest.raises(KeyboardInterrupt), spool.keeping(Unsent(1, 0, {"x": 0.1}, float("-inf"))):
         raise KeyboardInterrupt
-    found: list[Unsent] = []
+    found: list[Any] = []
 
-    def deliver(unsent: Unsent) -> bool:
+    def deliver(unsent: Any) -> bool:
         found.append(unsent)
         return True
 
@@ -715,6 +761,26 @@ def test_choices_that_a_storage_can_not_hold_are_refused(url: str) -> None:
         assert storage.get_all_studies() == []
 
 
+def test_a_trial_asks_no_more_of_its_database_than_one_of_optuna(tmp_path: Path) -> None:
+    """Commits are what a shared database has fewest of. Ours are for the tags of a suggestion and a look at rivals."""
+    found = {kind: calls_per_trial(f"sqlite:///{tmp_path / kind}.db", kind, 2) for kind in ("optuna", "worker", "auto")}
+    for kind in ("commits", "statements"):
+        assert found["worker"][kind] <= found["optuna"][kind]
+    assert found["auto"]["commits"] <= found["optuna"]["commits"] + 3
+
+
+def test_the_page_names_a_test_for_each_promise() -> None:
+    promises = (ROOT / "docs" / "scaling-out.md").read_text().split("## What is promised")[1].split("\nHow: ")[0]
+    tests = [(ROOT / "tests" / f"test_{name}.py").read_text() for name in ("worker", "faults_storage")]
+    for promise in re.findall(r"^- .*?(?=^- |\Z)", promises, re.MULTILINE | re.DOTALL):
+        named = [
+            name for group in re.findall(r"\((`\w+`(?:, `\w+`)*)\)", promise) for name in re.findall(r"\w+", group)
+        ]
+        assert named, promise
+        for name in named:
+            assert any(re.search(rf"^def test_\w*{name}", text, re.MULTILINE) for text in tests), name
+
+
 # The command
 
 
@@ -787,6 +853,8 @@ def test_a_small_soak(plan: Any, tmp_path: Path, request: pytest.FixtureRequest)
     assert report["acknowledged results"] >= plan.trials - plan.kills
     assert report["kills"] == plan.kills
     assert "as promised | yes" in (tmp_path / "README.md").read_text()
+    assert is_done(plan, 0, tmp_path)
+    assert not is_done(plan, 1, tmp_path)
 
 
 def test_the_soak_notices_what_is_wrong() -> None:
@@ -811,6 +879,7 @@ def test_the_soak_notices_what_is_wrong() -> None:
                 "left waiting",
                 "unsent results left",
                 "processes left",
+                "deaths of workers that handed the trial back",
             ),
             0,
         ),
@@ -838,7 +907,7 @@ def test_an_unsent_result_with_impossible_numbers_is_left_where_it_is(tmp_path: 
     damaged = spool.folder / name
     damaged.write_text(f'{{"trial_id": {number}, "number": 1, "params": {{}}, "value": 1.0}}')
 
-    def refuse(unsent: Unsent) -> bool:
+    def refuse(unsent: Any) -> bool:
         raise AssertionError(f"delivered {unsent}")
 
     spool.deliver_orphans(refuse)

@@ -25,7 +25,7 @@ from optuna.trial import FrozenTrial
 from tests.waiting import LIMIT_S, wait_for
 from tests.worker_processes import STUDY, TASKS, phased
 from uhebo.optuna_.endings import SKIPPED
-from uhebo.optuna_.lease import LEASE
+from uhebo.optuna_.lease import deaths
 from uhebo.storage.database import open_database
 from uhebo.workers.trials import OVER
 
@@ -130,8 +130,9 @@ def states(url: str) -> list[str]:
     return [trial.state.name for trial in trials_in(url)]
 
 
-def attempts(url: str) -> list[int]:
-    return [trial.system_attrs[LEASE]["attempt"] for trial in trials_in(url)]
+def died(url: str) -> list[int]:
+    """Of each trial, how many workers died with it."""
+    return [deaths(trial) for trial in trials_in(url)]
 
 
 def requeued(number: int, *workers: Worker) -> int:

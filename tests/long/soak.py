@@ -1,7 +1,7 @@
 """Many workers, killed at random, on a database that goes away: is anything lost?
 
-    python -m tests.long.soak [--on postgresql sqlite suspended restarted crowded] [--small] [--seed 0]
-        [--out results/soak]
+    python -m tests.long.soak [--phase postgresql sqlite suspended restarted crowded] [--small] [--seed 0]
+        [--out results/soak] [--resume]
 
 postgresql, sqlite   workers killed with SIGKILL at random and started again, and a server that crashes
 suspended            workers stopped for longer than the grace period: they wake, and return or fail too late
@@ -11,6 +11,7 @@ crowded              three times as many workers as the server has connections
 Workers are real processes running `uhebo.work`, forked from this one so that they start quickly. Every second one
 evaluates in a process of its own. Each keeps a log outside the database (JSON lines, written before the next step):
 what its objective returned, and what the database acknowledged. At the end the database is compared with the logs.
+Each phase writes a file of its own to `--out`; `--resume` leaves out those that are there, as planned and as promised.
 `--seed` fixes who is killed and how long the outages are; which worker gets which trial is up to the machine.
 """
 
@@ -40,7 +41,7 @@ import uhebo
 from tests.postgres import Server, server
 from uhebo.methods import Proposal, Step, named_method
 from uhebo.optuna_.endings import SKIPPED
-from uhebo.optuna_.lease import LEASE
+from uhebo.optuna_.lease import BACK, LOST, deaths
 from uhebo.storage.database import open_database
 from uhebo.workers import Options
 from uhebo.workers.trials import OVER
@@ -83,14 +84,14 @@ FULL = (
     Plan("postgresql", 32, 200, kills=200, outages=10),
     Plan("sqlite", 8, 100, kills=20, model_trials=100),
     Plan("suspended", 16, 40, suspensions=50, evaluation_s=(0.5, 1.0), model_trials=50, grace=5.0),
-    Plan("restarted", 16, 40, read_only=3, restarts=2, outage_s=(5.0, 15.0), model_trials=50, grace=60.0),
+    Plan("restarted", 16, 40, read_only=3, restarts=2, outage_s=(5.0, 15.0), model_trials=50),
     Plan("crowded", 32, 10, connections=10, model_trials=30, grace=60.0),
 )
 SMALL = (
     Plan("postgresql", 5, 10, 5, outages=1, outage_s=(1.0, 2.0), model_trials=15, heartbeat=0.5, grace=2.5),
     Plan("sqlite", 3, 8, kills=2, model_trials=10, heartbeat=0.5, grace=2.5),
     Plan("suspended", 3, 8, suspensions=2, evaluation_s=(0.5, 0.9), model_trials=0, heartbeat=0.4, grace=1.5),
-    Plan("restarted", 3, 10, read_only=1, restarts=1, outage_s=(1.0, 2.0), model_trials=0, grace=60.0),
+    Plan("restarted", 3, 10, read_only=1, restarts=1, outage_s=(1.0, 2.0), model_trials=0),
     Plan("crowded", 14, 2, connections=8, model_trials=0),
 )
 LATE_S = 2.0
@@ -208,6 +209,8 @@ class Crew:
             else:
                 self.wrong.append(f"place {place}: status {status}")
         for path in self.folder.glob("*.jsonl"):
+            if path.stat().st_size == self._read.get(path, 0):
+                continue
             with path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 new = file.read()
@@ -354,6 +357,10 @@ def reconcile(url: str, folder: Path) -> dict[str, Any]:
     returned_values: dict[int, set[float]] = {}
     for e in returned:
         returned_values.setdefault(e["trial"], set()).add(e["value"])
+    handed_back: dict[int, set[str]] = {}
+    for e in happened:
+        if e["event"] in ("handed back", "abandoned") and "of" in e:
+            handed_back.setdefault(e["trial"], set()).add(e["of"])
     numbers = Counter(trial.number for trial in trials)
     points = Counter(tuple(sorted(trial.params.items())) for trial in trials)
     states = Counter(trial.state.name for trial in trials)
@@ -368,7 +375,12 @@ def reconcile(url: str, folder: Path) -> dict[str, Any]:
         "late results discarded": sum(e["event"] == "discarded" for e in happened),
         "late failures refused": sum(e["event"] == "abandoned" and "reason" in e for e in happened),
         "handed back": sum(e["event"] == "handed back" for e in happened),
-        "attempts used up": sum(trial.system_attrs[LEASE]["attempt"] - 1 for trial in trials),
+        "deaths counted": sum(map(deaths, trials)),
+        "deaths of workers that handed the trial back": sum(
+            LOST + worker in trial.system_attrs and BACK + worker not in trial.system_attrs
+            for trial in trials
+            for worker in handed_back.get(trial._trial_id, ())
+        ),
         "values that nobody returned": sum(v not in returned_values.get(n, ()) for n, v in value.items()),
         "duplicate trial numbers": sum(count - 1 for count in numbers.values()),
         "duplicate points": sum(count - 1 for count in points.values()),
@@ -398,6 +410,7 @@ def verdict(report: dict[str, Any]) -> list[str]:
         "left waiting",
         "unsent results left",
         "processes left",
+        "deaths of workers that handed the trial back",
     )
     wrong = [f"{name}: {report[name]}" for name in zero if report[name]]
     plan = report["plan"]
@@ -406,8 +419,8 @@ def verdict(report: dict[str, Any]) -> list[str]:
     if report["created beyond the budget, and skipped"] >= plan["workers"]:
         wrong.append("more trials beyond the budget than workers - 1")
     wrong += [f"{report[name]} {name}" for name in ("kills", "suspensions") if report[name] != plan[name]]
-    if plan["restarts"] and (report["states"].get("FAIL") or report["attempts used up"]):
-        wrong.append("a restart has used up a trial or an attempt")
+    if plan["restarts"] and report["states"].get("FAIL"):
+        wrong.append("a restart has used up a trial")
     if report.get("integrity check", "ok") != "ok":
         wrong.append(f"integrity check: {report['integrity check']}")
     return [*wrong, *report["workers that crashed"]]
@@ -454,16 +467,26 @@ def markdown(reports: list[dict[str, Any]]) -> str:
     )
 
 
+def is_done(plan: Plan, seed: int, folder: Path | None) -> bool:
+    """Whether the folder has this phase, with nothing wrong."""
+    path = None if folder is None else folder / f"{plan.name}.json"
+    kept = json.loads(path.read_text()) if path is not None and path.exists() else {}
+    same = kept.get("plan") == json.loads(json.dumps(asdict(plan))) and kept.get("seed") == seed
+    return same and kept.get("wrong") == []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--on", nargs="+", choices=[p.name for p in FULL], default=[p.name for p in FULL])
+    phases = [plan.name for plan in FULL]
+    parser.add_argument("--phase", "--on", dest="on", nargs="+", choices=phases, default=phases)
+    parser.add_argument("--resume", action="store_true", help="leave out phases that --out has already, as promised")
     parser.add_argument("--small", action="store_true", help="the size of the tests")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=None, help="folder for the JSON files and the table")
     options = parser.parse_args()
     failed = False
     for plan in SMALL if options.small else FULL:
-        if plan.name not in options.on:
+        if plan.name not in options.on or (options.resume and is_done(plan, options.seed, options.out)):
             continue
         report = one(plan, options.seed)
         report["method"] = default_method()

@@ -74,8 +74,13 @@ class Change:
 
 def changes_of(study: Study) -> list[Change]:
     """Every change, the earliest first."""
+    return read_changes(attributes_of(study))
+
+
+def attributes_of(study: Study) -> dict[str, Any]:
+    """User attributes of the study, in which all changes are."""
     # Through the storage: a bracket of Hyperband's stands for the study here, and has no user attributes.
-    return read_changes(storage_of(study).get_study_user_attrs(study_id_of(study)))
+    return storage_of(study).get_study_user_attrs(study_id_of(study))
 
 
 def read_changes(attributes: Mapping[str, Any]) -> list[Change]:
@@ -105,9 +110,17 @@ def _read(entry: Any) -> Change | None:
         return None
 
 
-def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
-    """The study's trials, in these states if any are named, with every change applied."""
-    attributes = {} if is_view(study) else storage_of(study).get_study_user_attrs(study_id_of(study))
+def trials_of(
+    study: Study, states: Container[TrialState] | None = None, attributes: Mapping[str, Any] | None = None
+) -> list[FrozenTrial]:
+    """The study's trials, in these states if any are named, with every change applied.
+
+    `attributes` are the study's own, `attributes_of` it, if they have been read already.
+    """
+    if is_view(study):
+        attributes = {}
+    elif attributes is None:
+        attributes = attributes_of(study)
     if not is_changed(attributes):
         return study.get_trials(deepcopy=False, states=states)
     trials = as_read(attributes, study.get_trials(deepcopy=False))

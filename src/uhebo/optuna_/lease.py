@@ -2,6 +2,9 @@
 
 A lease is one system attribute of its trial, `uhebo:lease`. Its worker counts `beat` up; whoever sees it unchanged for
 `grace` seconds takes that worker for dead. One without belongs to a person, or to another program.
+
+Two more attributes say what became of a worker, each written once and never changed, so that their order does not
+matter: `uhebo:lost:NAME` by whoever took it for dead, `uhebo:back:NAME` by itself, or for it, where it is not.
 """
 
 import time
@@ -15,6 +18,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from uhebo.optuna_.gaps import storage_of
 
 LEASE = "uhebo:lease"
+LOST, BACK = "uhebo:lost:", "uhebo:back:"
+"""With a worker's name after it: it was taken for dead with this trial; it handed the trial back, or lives."""
 LATEST = 1e12
 """Seconds since 1970 that a clock may show, and seconds of a grace period; more was not written by a worker."""
 RECENT = 50
@@ -27,8 +32,6 @@ class Lease:
     """None where the trial goes back to the queue, or is in it."""
     beat: int = 0
     """Heartbeats so far."""
-    attempt: int = 1
-    """How many workers have had this trial, this one included; those that handed it back are not counted."""
     at: float = 0.0
     """Seconds since 1970 by the worker's clock: for people to look at, never compared with another clock."""
     grace: float = 60.0
@@ -46,14 +49,19 @@ class Lease:
         if value is None:
             return None
         known = value if isinstance(value, Mapping) else {}
-        worker, beat, attempt, at, grace = (known.get(name) for name in ("worker", "beat", "attempt", "at", "grace"))
+        worker, beat, at, grace = (known.get(name) for name in ("worker", "beat", "at", "grace"))
         return cls(
             worker if isinstance(worker, str) else None,
             beat if isinstance(beat, int) else 0,
-            attempt if isinstance(attempt, int) else 1,
             float(at) if isinstance(at, (int, float)) and 0 <= at < LATEST else 0.0,
             float(grace) if isinstance(grace, (int, float)) and 0 < grace < LATEST else cls.grace,
         )
+
+
+def deaths(trial: FrozenTrial) -> int:
+    """How many workers died with this trial: those taken for dead that nothing was heard of since."""
+    lost = [name.removeprefix(LOST) for name in trial.system_attrs if name.startswith(LOST)]
+    return sum(BACK + worker not in trial.system_attrs for worker in lost)
 
 
 def leave_to_asker(study: Study, trial: Trial) -> None:

@@ -8,7 +8,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrections import trials_of
-from uhebo.optuna_.extensions import extended_space, extensions_of
+from uhebo.optuna_.extensions import Extension, extended_space, extensions_of
 from uhebo.space import Rule, SearchSpace
 from uhebo.space.infer import Record, infer_conditions
 from uhebo.space.rules import GivenRule, names_read
@@ -48,18 +48,19 @@ def space_of_log(
     trials: Sequence[FrozenTrial] | None = None,
     declared: SearchSpace | None = None,
     subject_to: Sequence[GivenRule] = (),
+    made: Sequence[Extension] | None = None,
 ) -> SearchSpace:
     """All parameters that trials had, each with its latest distribution (ranges may have changed), and the conditions
     under which trials have them; nothing while no trial has finished or failed, unless it was declared.
 
-    `trials` are all of the study's, if they have been read already. A trial that failed or was pruned shows what there
-    is; what it lacks, it may not have come to. A parameter that the latest trials lack for no reason that shows (it was
-    renamed, say) plays no part any more. What was declared counts more than what was seen. Of the rules `subject_to`,
-    those apply whose parameters are all known.
+    `trials` are all of the study's, and `made` the changes of its space, if they have been read already. A trial that
+    failed or was pruned shows what there is; what it lacks, it may not have come to. A parameter that the latest trials
+    lack for no reason that shows (it was renamed, say) plays no part any more. What was declared counts more than what
+    was seen. Of the rules `subject_to`, those apply whose parameters are all known.
     """
     refuse_too_many_objectives(study)
     trials = trials_of(study) if trials is None else trials
-    made = extensions_of(study)
+    made = extensions_of(study) if made is None else made
     known = {} if declared is None else extended_space(made, declared.distributions)
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     latest: dict[str, BaseDistribution] = {}

@@ -38,6 +38,7 @@ from uhebo.methods.start_up import start_up_size
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
 from uhebo.optuna_.constraints import ConstraintsFunc
+from uhebo.optuna_.extensions import Extension, read_extensions
 from uhebo.optuna_.sampler_settings import WhenExhausted, checked_independent, leave_settings, plain_setting
 from uhebo.optuna_.several import check_constrained, check_number, check_objectives, checked_reference
 from uhebo.optuna_.start_up import warn_of_size
@@ -168,14 +169,17 @@ class UHESampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or that trials had, each with its latest distribution."""
-        trials = corrections.trials_of(study)
-        space = self.search_space(study, trials)
+        attributes = corrections.attributes_of(study)
+        trials = corrections.trials_of(study, attributes=attributes)
+        space = self.search_space(study, trials, read_extensions(attributes))
         _begun.suggestion = (study, trial.number, trials, space)
         return {name: space.distributions[name] for name in space.names}
 
-    def search_space(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> SearchSpace:
+    def search_space(
+        self, study: Study, trials: Sequence[FrozenTrial] | None = None, made: Sequence[Extension] | None = None
+    ) -> SearchSpace:
         """What was declared and what the log has shown, with the rules that can be told from it."""
-        space = log_space.space_of_log(study, trials, self._declared, self.subject_to)
+        space = log_space.space_of_log(study, trials, self._declared, self.subject_to, made)
         declared.say_if_unknown(study, space, self.subject_to)
         return space
 

@@ -1,5 +1,6 @@
 """A database opened for many processes at once: connections that heal, a schema made once, SQLite without its race."""
 
+import math
 import os
 import random
 import re
@@ -15,13 +16,16 @@ from weakref import WeakSet
 
 from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy import URL, Engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from uhebo.errors import InvalidInputError
 
 SCHEMA_ATTEMPTS = 10
 LOCK_WAIT_S = 20.0
 """Seconds to wait for a SQLite file that another process has locked; a worker then backs off and tries again."""
+IDLE_S = 1.0
+"""Seconds without use after which a connection is checked before it is used again."""
 _POSTGRESQL = {
     # A server that has gone without a word is noticed: after 10 s while connecting, after 30 s in a statement.
     "connect_timeout": 10,
@@ -35,9 +39,9 @@ _POSTGRESQL = {
 def open_database(url: str, *, one_connection: bool = False) -> RDBStorage:
     """Optuna's storage on this URL; with `one_connection`, threads wait for each other instead of opening more.
 
-    Connections are checked when they are taken from the pool, so one that the server dropped is replaced unseen. Where
-    many processes make the tables at once, all but one fail with an error about a table or row that exists: they
-    look again.
+    Connections that lay idle are checked when they are taken from the pool, so one that the server dropped is replaced
+    unseen. Where many processes make the tables at once, all but one fail with an error about a table or row that
+    exists: they look again.
     """
     # Optuna fills {SCHEMA_VERSION}; any other brace belongs to a path or a password.
     template = url.replace("{", "{{").replace("}", "}}").replace("{{SCHEMA_VERSION}}", "{SCHEMA_VERSION}")
@@ -58,6 +62,8 @@ def open_database(url: str, *, one_connection: bool = False) -> RDBStorage:
                 raise
         time.sleep(random.uniform(0.05, 0.2) * attempt)
     _ENGINES.add(storage.engine)
+    if storage.engine.dialect.name != "sqlite":
+        _ping_idle(storage.engine)
     lock_when_exclusive(storage.engine)
     return storage
 
@@ -76,10 +82,27 @@ def engine_options(url: str) -> dict[str, Any]:
     kind = _parsed(url)
     if kind.get_backend_name() == "sqlite":
         return {"connect_args": {"timeout": LOCK_WAIT_S}}
-    options: dict[str, Any] = {"pool_pre_ping": True}
+    options: dict[str, Any] = {}
     if kind.get_backend_name() == "postgresql" and kind.get_driver_name() in ("psycopg", "psycopg2"):
         options["connect_args"] = {name: value for name, value in _POSTGRESQL.items() if name not in kind.query}
     return options
+
+
+def _ping_idle(engine: Engine) -> None:
+    """SQLAlchemy's `pool_pre_ping`, but not before every one of the short transactions that a trial is made of."""
+
+    def note(_: Any, record: ConnectionPoolEntry) -> None:
+        record.info["used"] = time.monotonic()
+
+    def ping(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+        if time.monotonic() - record.info.get("used", math.inf) > IDLE_S:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise DisconnectionError from error  # the pool opens another one in its place
+
+    event.listen(engine, "checkin", note)
+    event.listen(engine, "checkout", ping)
 
 
 def _parsed(url: str) -> URL:

@@ -17,7 +17,7 @@ from typing import Any
 
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import Trial
 
 from uhebo.errors import CannotEvaluate, EvaluationFailed, SpaceExhausted, UheboError
 from uhebo.objective import Objective, Value, as_tuple
@@ -29,7 +29,7 @@ from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
 from uhebo.workers.apart import Apart, explained
 from uhebo.workers.options import Job, Options, Worked
-from uhebo.workers.spool import EventLog, Spool, Unsent, default_folder
+from uhebo.workers.spool import EventLog, HandedBack, Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
 from uhebo.workers.trials import SharedTrials, Taken
 from uhebo.workers.watch import Watch
@@ -118,8 +118,8 @@ class Shift:
         self.trials = SharedTrials(study)
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
-        deliver_orphans = partial(self.spool.deliver_orphans, self._deliver_orphan)
-        self.watch = Watch(self.trials, options, self.worker, deliver_orphans, self._report)
+        deliver_orphans = partial(self.spool.deliver_orphans, self._deliver)
+        self.watch = Watch(self.trials, options, self.worker, deliver_orphans, self.log.write)
         self.stop.last_words = self._hand_back
         self.log.write("started", study=study.study_name, budget=self.job.budget)
         self.watch.start()
@@ -161,8 +161,8 @@ class Shift:
 
     def _is_exhausted(self) -> bool:
         """Whether there is no point left that could tell anything new."""
-        sampler = self.job.study.sampler
-        self.exhausted = isinstance(sampler, UHESampler) and sampler.is_exhausted(self.job.study)
+        sampler, finite = self.job.study.sampler, self.job.space.size < math.inf
+        self.exhausted = finite and isinstance(sampler, UHESampler) and sampler.is_exhausted(self.job.study)
         return self.exhausted
 
     def _finish(self, taken: Taken) -> None:
@@ -174,11 +174,7 @@ class Shift:
                     return
                 number = trial.number
                 self.log.write("took", trial=number, params=params)
-                self.watch.free_connection(free=True)
-                try:
-                    value = self.evaluate(number, params, partial(self._trial, taken.trial_id))
-                finally:
-                    self.watch.free_connection(free=False)
+                value = self.evaluate(number, params, partial(self._trial, taken.trial_id))
                 self._check(value)
         except SpaceExhausted:  # another worker took the last point meanwhile
             return
@@ -200,7 +196,6 @@ class Shift:
 
     def _trial(self, trial_id: int) -> Trial:
         """The trial under evaluation, for an objective that takes it or a reading that writes to it."""
-        self.watch.free_connection(free=False)
         return self.retry.call(lambda: running_trial(self.job.study, trial_id), "reading a trial")
 
     def _suggested(self, taken: Taken) -> tuple[Trial, dict[str, Any] | None]:
@@ -254,11 +249,12 @@ class Shift:
         if not stored:
             logger.warning(f"trial {unsent.number} has a result already; the late value {unsent.value!r} is discarded")
 
-    def _report(self, event: str, stale: FrozenTrial) -> None:
-        self.log.write(event, trial=stale.number)
-
-    def _deliver_orphan(self, unsent: Unsent) -> bool:
-        """A dead worker's result; it counts only if the study still has that trial with those parameters."""
+    def _deliver(self, unsent: Unsent | HandedBack) -> bool:
+        """A trial that goes back; or a result, if the study still has that trial with those parameters."""
+        if isinstance(unsent, HandedBack):
+            back = self.trials.hand_back(unsent.trial_id, unsent.worker)
+            self.log.write("handed back" if back else "abandoned", trial=unsent.trial_id, of=unsent.worker)
+            return True
         found = None
         with suppress(KeyError):
             trial = self.trials.storage.get_trial(unsent.trial_id)
@@ -281,13 +277,16 @@ class Shift:
         )
 
     def _hand_back(self) -> None:
-        """A signal came: the trial at hand goes back to the queue, and the next worker takes it."""
+        """A signal came: the trial at hand goes back to the queue, and the next worker takes it.
+
+        It is on disk first: where the database does not answer in time, the next worker here hands it back.
+        """
         held = self.watch.held
         if held is not None:
-            with suppress(Exception):
+            note = HandedBack(held.trial_id, self.worker)
+            with suppress(Exception, Stopped), self.spool.keeping(note):
                 self.trials.storage.engine.dispose()  # the signal may have torn a call to the database
-                back = self.retry.call(lambda: self.trials.hand_back(held), "handing a trial back", last_try=True)
-                self.log.write("handed back" if back else "abandoned", trial=held.trial_id)
+                self.retry.call(lambda: self._deliver(note), "handing a trial back", last_try=True)
 
     def _count(self, *, failed: bool) -> None:
         self._recent.append(failed)

@@ -1,6 +1,6 @@
-"""What a worker keeps in local files: results on their way to the database, and a log of events.
+"""What a worker keeps in local files: results, and trials handed back, on their way to the database; a log of events.
 
-A result is in a file before the database is told, and removed when the database has it: it survives its worker. The
+Each is in a file before the database is told, and removed when the database has it: it survives its worker. The
 writer holds a lock on its file. A file that is not locked is a dead worker's; any other worker that uses the folder for
 the same study delivers it. JSON, one file per result; nothing else is read.
 """
@@ -45,6 +45,14 @@ class Unsent:
     value: Value
 
 
+@dataclass(frozen=True)
+class HandedBack:
+    """A trial that goes back to the queue, because its worker was told to end."""
+
+    trial_id: int
+    worker: str
+
+
 def default_folder() -> Path:
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "uhebo" / "unsent"
@@ -70,13 +78,13 @@ class Spool:
         self._said: set[str] = set()
 
     @contextlib.contextmanager
-    def keeping(self, unsent: Unsent) -> Iterator[None]:
-        """The result is on disk while the block runs, and stays there if the block fails.
+    def keeping(self, unsent: Unsent | HandedBack) -> Iterator[None]:
+        """The result, or the trial handed back, is on disk while the block runs, and stays there if the block fails.
 
         Where it cannot be written (a full disk, say) the block runs all the same: the database is what counts, and it
         may well be elsewhere.
         """
-        path = self.folder / f"{self._prefix}-{unsent.number}-{secrets.token_hex(4)}.json"
+        path = self.folder / f"{self._prefix}-{unsent.trial_id}-{secrets.token_hex(4)}.json"
         part = path.with_suffix(".part")
         with contextlib.ExitStack() as stack:
             try:
@@ -98,7 +106,7 @@ class Spool:
             with contextlib.suppress(OSError):  # one that stays is delivered again, which changes nothing
                 path.unlink(missing_ok=True)
 
-    def deliver_orphans(self, deliver: Callable[[Unsent], bool]) -> None:
+    def deliver_orphans(self, deliver: Callable[[Unsent | HandedBack], bool]) -> None:
         """Hand over what dead workers left; `deliver` says whether the file is done with."""
         for path in sorted(self.folder.glob(f"{self._prefix}-*")):
             with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
@@ -111,13 +119,18 @@ class Spool:
                 if done:
                     path.unlink(missing_ok=True)
 
-    def _read(self, path: Path, file: IO[bytes]) -> Unsent | None:
+    def _read(self, path: Path, file: IO[bytes]) -> Unsent | HandedBack | None:
         try:
             record = json.loads(file.read(MAX_BYTES))
-            trial_id, number, told = int(record["trial_id"]), int(record["number"]), record["value"]
+            trial_id = int(record["trial_id"])
+            if not 0 <= trial_id < MOST:
+                raise ValueError("of no trial that a database holds")
+            if "worker" in record:
+                return HandedBack(trial_id, str(record["worker"]))
+            number, told = int(record["number"]), record["value"]
             values = tuple(map(float, told)) if isinstance(told, list) else (float(told),)
-            if not values or any(map(math.isnan, values)) or not 0 <= trial_id < MOST:
-                raise ValueError("no value, or of no trial that a database holds")
+            if not values or any(map(math.isnan, values)):
+                raise ValueError("no value")
             return Unsent(trial_id, number, dict(record["params"]), values if len(values) > 1 else values[0])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             self._say(f"{path} is not an unsent result ({error}); it is left where it is")

@@ -3,7 +3,8 @@
     take      a waiting trial, by Optuna's own waiting -> running, which one worker wins; or a new one, created with its
               lease, so that no crash falls in between
     beat      the lease once more, counted up
-    requeue   running -> waiting: number, parameters and tags stay, so that no method notices
+    requeue   running -> waiting: number, parameters and tags stay, so that no method notices; one death is counted
+    hand_back the same for a worker that ends; that counts as no death, whatever others have written meanwhile
     store     running or waiting -> complete; the first result counts
     fail      running -> failed, only by the worker that still holds the trial
 
@@ -28,11 +29,12 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.pool import QueuePool
 
 from uhebo.optuna_.endings import FAILURE, SKIPPED
 from uhebo.optuna_.extensions import refuse_beside
 from uhebo.optuna_.gaps import database_of, id_of, storage_of, study_id_of
-from uhebo.optuna_.lease import LEASE, Lease
+from uhebo.optuna_.lease import BACK, LEASE, LOST, Lease
 from uhebo.storage.database import exclusive
 
 LONGEST_REASON = 500
@@ -84,16 +86,15 @@ class SharedTrials:
 
     def adopt(self, waiting: FrozenTrial, lease: Lease) -> Taken | None:
         """Take a waiting trial; None if another was first."""
-        before, trial_id = Lease.of(waiting), id_of(waiting)
-        mine = lease if before is None else replace(lease, attempt=before.attempt)
+        trial_id = id_of(waiting)
         with suppress(UpdateFinishedTrialError):
             if self.storage.get_trial(trial_id).state != TrialState.WAITING:
                 return None
-            self._write(trial_id, mine)
+            self._write(trial_id, lease)
             if self._set(trial_id, TrialState.RUNNING):
-                if not self.is_mine(trial_id, mine):  # another wrote its lease meanwhile, and lost
-                    self._write(trial_id, mine)
-                return Taken(trial_id, mine, counted=before is not None, fresh=False)
+                if not self.is_mine(trial_id, lease):  # another wrote its lease meanwhile, and lost
+                    self._write(trial_id, lease)
+                return Taken(trial_id, lease, counted=Lease.of(waiting) is not None, fresh=False)
         return None
 
     def is_over(self, taken: Taken, number: int, budget: int) -> bool:
@@ -118,22 +119,36 @@ class SharedTrials:
                 lease = replace(lease, beat=lease.beat + 1)
                 self._write(trial_id, lease)
                 return lease
+            self._mark(trial_id, f"{BACK}{lease.worker}")
         return None
 
     def requeue(self, stale: FrozenTrial) -> bool:
-        """Put a trial back in the queue, if its lease still is what was seen."""
+        """Put a dead worker's trial back in the queue, if its lease still is what was seen."""
         lease = Lease.of(stale) or Lease(None)
-        return self._if_unchanged(stale, lambda i: self._to_queue(i, replace(lease, attempt=lease.attempt + 1)))
+
+        def change(trial_id: int) -> None:
+            if lease.worker is not None:  # else it was about to go back already
+                self._mark(trial_id, f"{LOST}{lease.worker}")
+            self._to_queue(trial_id, lease)
+
+        return self._if_unchanged(stale, change)
 
     def give_up(self, stale: FrozenTrial, reason: str) -> bool:
         """Fail a trial whose worker is dead, if its lease still is what was seen."""
         return self._if_unchanged(stale, lambda trial_id: self._end(trial_id, FAILURE, reason))
 
-    def hand_back(self, taken: Taken) -> bool:
-        """Put this worker's own trial back in the queue; that counts as no attempt."""
-        with suppress(UpdateFinishedTrialError):
-            if self.is_mine(taken.trial_id, taken.lease):
-                self._to_queue(taken.trial_id, taken.lease)
+    def hand_back(self, trial_id: int, worker: str) -> bool:
+        """Put a worker's trial back in the queue; False where it has not got it any more. Either way it has not died.
+
+        Its mark is written first, so no death of this worker counts, before this or after.
+        """
+        with suppress(UpdateFinishedTrialError, KeyError):
+            trial = self.storage.get_trial(trial_id)
+            lease = Lease.of(trial) or Lease(None)
+            if lease.worker == worker or f"{LOST}{worker}" in trial.system_attrs:
+                self._mark(trial_id, f"{BACK}{worker}")
+            if lease.worker == worker and trial.state == TrialState.RUNNING:
+                self._to_queue(trial_id, lease)
                 return True
         return False
 
@@ -173,6 +188,13 @@ class SharedTrials:
         running = self.storage.get_all_trials(self._study_id, deepcopy=False, states=(TrialState.RUNNING,))
         return [trial for trial in running if is_held(trial)]
 
+    def give_way(self) -> None:
+        """Close this process's connection unless it is in use: during an evaluation another worker may need one."""
+        self.storage.remove_session()
+        pool = self.storage.engine.pool
+        if isinstance(pool, QueuePool) and not pool.checkedout():
+            self.storage.engine.dispose()
+
     def _if_unchanged(self, seen: FrozenTrial, change: Callable[[int], object]) -> bool:
         with suppress(UpdateFinishedTrialError):
             trial = self.storage.get_trial(id_of(seen))
@@ -183,6 +205,9 @@ class SharedTrials:
 
     def _write(self, trial_id: int, lease: Lease) -> None:
         self.storage.set_trial_system_attr(trial_id, LEASE, lease.record)
+
+    def _mark(self, trial_id: int, name: str) -> None:
+        self.storage.set_trial_system_attr(trial_id, name, True)
 
     def _to_queue(self, trial_id: int, lease: Lease) -> None:
         self._write(trial_id, replace(lease, worker=None))  # first: what else its worker does is refused from now on

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 
 from uhebo.optuna_.endings import DIED
 from uhebo.optuna_.gaps import id_of
-from uhebo.optuna_.lease import LEASE, Lease
+from uhebo.optuna_.lease import LEASE, Lease, deaths
 from uhebo.storage.retry import is_transient
 from uhebo.workers.options import Options
 from uhebo.workers.trials import SharedTrials, Taken
@@ -35,16 +35,15 @@ class Watch(threading.Thread):
         options: Options,
         worker: str = "",
         each_look: Callable[[], None] = lambda: None,
-        report: Callable[[str, FrozenTrial], None] = lambda _, __: None,
+        report: Callable[..., None] = lambda _, **__: None,
     ) -> None:
         super().__init__(name="uhebo-watch", daemon=True)
         self._trials, self._options, self._worker = trials, options, worker
         self._each_look, self._report = each_look, report
         self._unchanged: dict[int, tuple[object, int]] = {}
-        self._end = threading.Event()
+        self._end, self._one_beat = threading.Event(), threading.Lock()
         self._said: set[str] = set()
         self._looks_until_all = 0
-        self._lock, self._connection_is_free = threading.Lock(), False
         self.taking = False
         """Whether the worker is about to have a trial, that is not yet `held`."""
         self.held: Taken | None = None
@@ -60,32 +59,26 @@ class Watch(threading.Thread):
                 self.beat()
                 self.look()
                 self._each_look()
-                with self._lock:
-                    if self._connection_is_free:  # an evaluation takes longer: other workers may need a connection
-                        self._trials.storage.engine.dispose()
+                self._trials.give_way()
             except Exception as error:
                 if not is_transient(error) and repr(error) not in self._said:
                     self._said.add(repr(error))
                     logger.warning(f"looking after other workers' trials failed: {error!r}")
         self._trials.storage.remove_session()
 
-    def free_connection(self, *, free: bool) -> None:
-        """Whether the worker's own thread does without the database, and so its connection may be closed."""
-        with self._lock:
-            self._connection_is_free = free
-
     def beat(self) -> bool:
         """One sign of life; False if this worker has been taken for dead."""
-        held = self.held
-        if held is None:
-            return False
-        lease = self._trials.beat(held.trial_id, held.lease)
-        if self.held is not held:
-            return False
-        if lease is None:
-            logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
-        self.held = None if lease is None else replace(held, lease=lease)
-        return lease is not None
+        with self._one_beat:  # the worker's own thread beats too; of two at once, neither is lost
+            held = self.held
+            if held is None:
+                return False
+            lease = self._trials.beat(held.trial_id, held.lease)
+            if self.held is not held:
+                return False
+            if lease is None:
+                logger.warning("this worker was taken for dead and its trial queued again; its result is kept")
+            self.held = None if lease is None else replace(held, lease=lease)
+            return lease is not None
 
     def look(self) -> None:
         """Count for how many looks each lease has stayed the same; act on those that are stale."""
@@ -113,11 +106,12 @@ class Watch(threading.Thread):
                 self._reap(trial, lease)
 
     def _reap(self, stale: FrozenTrial, lease: Lease) -> None:
-        if lease.attempt > self._options.retries:
-            reason = f"{lease.attempt} {DIED}"
+        died = deaths(stale) + (lease.worker is not None)
+        if died > self._options.retries:
+            reason = f"{died} {DIED}"
             if self._trials.give_up(stale, reason):
-                self._report("given up", stale)
+                self._report("given up", trial=stale.number)
                 logger.warning(f"trial {stale.number} is failed: {reason}")
         elif self._trials.requeue(stale):
-            self._report("requeued", stale)
+            self._report("requeued", trial=stale.number)
             logger.warning(f"trial {stale.number} is queued again: its worker {lease.worker} is gone")
