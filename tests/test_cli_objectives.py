@@ -122,7 +122,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored(lab: Shell) -
         assert said in lab.refuses("tell", "lab.db", "--csv", lab.write(f"{number}.csv", text))
     ok = lab.write("ok.csv", "number,yield,cost\n0,1,2\n")
     assert "--value-column is for one" in lab.refuses("tell", "lab.db", "--csv", ok, "--value-column", "yield")
-    assert {row["state"] for row in lab.json("history", "lab.db")} == {"running"}
+    assert {row["state"] for row in lab.json("history", "lab.db")} == {"waiting"}
     lab("tell", "lab.db", "0", "--failed")
 
 
@@ -365,7 +365,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored_with_constrai
         ("c.csv", "number,value,product,sum\n0,1,nan,1\n", "line 2: product is 'nan'"),
     ):
         assert said in limited.refuses("tell", "lab.db", "--csv", limited.write(name, text))
-    assert {row["state"] for row in limited.json("history", "lab.db")} == {"running"}
+    assert {row["state"] for row in limited.json("history", "lab.db")} == {"waiting"}
     limited("tell", "lab.db", "0", "--failed")
     shell = limited
     shell("create", "plain.db", *BOUNDED)

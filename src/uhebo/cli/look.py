@@ -17,20 +17,24 @@ from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
 from uhebo.cli.front import recommended, standing, standing_rows, write_front
 from uhebo.cli.output import say, write, write_json, write_table, write_text
-from uhebo.cli.records import counted, expected, origin_of, record
+from uhebo.cli.records import cells, counted, expected, origin_of, parameter_names, record, waiting_trials
 from uhebo.cli.settings import kept_in, named_objectives
-from uhebo.cli.spreadsheets import with_unit
+from uhebo.cli.space_file import Kept
+from uhebo.cli.spreadsheets import rounded, with_unit
+from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.extensions import units_of
-from uhebo.optuna_.lease import progress
+from uhebo.optuna_.lease import Lease, progress
 from uhebo.storage.places import Place, place_of, study_at
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis import Diagnosis
 
+MOST_WAITING = 100
+"""Waiting experiments that are listed."""
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
 
@@ -48,7 +52,8 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
     with study_at(file, study) as loaded:
         objectives = named_objectives(loaded)
         if len(objectives) > 1 and fronts.front_trials(loaded):
-            write_front(loaded, objectives, as_json, {"study": loaded.study_name})
+            suspicious = warn_of_suspicious(loaded, file, study)
+            write_front(loaded, objectives, as_json, {"study": loaded.study_name, "suspicious": suspicious})
             return
         trial = best_of(loaded)
         if trial is None:
@@ -59,11 +64,14 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         units = units_of(loaded)
         rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
         rows += standing_rows(loaded, trial, found)
+        value["suspicious"] = warn_of_suspicious(loaded, file, study)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show parameters, settings, trials, who works on them and how long that will take.
+    """Show parameters, settings, trials, which of them wait for a value, and who works on the study.
+
+    Where workers do, also how long that will take.
 
     \b
     Example:
@@ -83,7 +91,7 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         if shown["feasible"] is not None:
             rows["feasible"] = f"{shown['feasible']} of {shown['trials'].get('finished', 0)} finished"
         if "front" in shown:
-            rows["front"] = f"{shown['front']} trials"
+            rows["front"] = f"{shown['front']} trial{'s' * (shown['front'] != 1)}"
         if shown["workers"]:
             silent = max(worker["heard_s"] for worker in shown["workers"])
             names = {worker["worker"] for worker in shown["workers"]}
@@ -101,6 +109,22 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         notes |= {n: f"{notes.get(n, '')}, by its logarithm" for n, d in kept.space.items() if getattr(d, "log", False)}
         notes |= {name: f"{notes.get(name, '')}, where {condition}" for name, condition in kept.when.items()}
         write_table(("parameter", "values"), [(n, expected(d) + notes.get(n, "")) for n, d in kept.space.items()])
+        _write_waiting(loaded, kept)
+
+
+def _write_waiting(study: Study, kept: Kept) -> None:
+    """The experiments that were asked for and not told yet, with their settings."""
+    trials = waiting_trials(study)
+    if not trials:
+        return
+    names = parameter_names(trials, kept.space)
+    rows = []
+    for trial in trials[:MOST_WAITING]:
+        short = zip(cells(trial, names), (kept.space.get(name) for name in names), strict=True)
+        rows.append([trial.number, *(rounded(*cell) for cell in short), origin_of(trial)])
+    write_table(["waiting for a value", *(with_unit(name, kept.units) for name in names), "origin"], rows)
+    if len(trials) > MOST_WAITING:
+        say(f"and {len(trials) - MOST_WAITING} more: uhebo history shows them")
 
 
 def _rate(per_minute: float) -> str:
@@ -122,6 +146,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     kept = kept_in(study)
     trials = study.get_trials(deepcopy=False)
     at_work = progress(trials, kept.settings.get("n_trials"))
+    by_program = any(Lease.of(trial) is not None for trial in trials)  # people have no rate
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE and constraints_of(trial)]
     return {
         "study": study.study_name,
@@ -141,8 +166,9 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "trials": counted(trials),
         "origins": dict(Counter(origin_of(trial) for trial in trials if trial.state == TrialState.COMPLETE)),
         "workers": [asdict(each) for each in at_work.busy],
-        "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
-        "left_s": at_work.left_s,
+        "waiting": [{"number": trial.number, "params": trial.params} for trial in waiting_trials(study)],
+        "rate_per_minute": 60 * at_work.rate if by_program and at_work.rate is not None else None,
+        "left_s": at_work.left_s if by_program else None,
     }
 
 

@@ -197,7 +197,7 @@ def _noise(noise: Noise) -> Section:
 
 def _layout(layout: Layout, regions: Regions | None) -> Section:
     sentence = (
-        f"The fullest part of the space, {percent(layout.side)} of each range wide, holds {layout.cluster} trials "
+        f"The fullest part of the space, {percent(layout.side)} of each range wide, holds {count(layout.cluster, 'trial')} "
         f"({percent(layout.cluster_share)})."
     )
     rows = [
