@@ -288,7 +288,7 @@ def test_in_the_shell(shell: Shell) -> None:
     # A skip of a trial that waits is taken back, and the trial is told as any other.
     shell("restore", "lab.db", "4")
     assert "waits for its value again" in shell.err
-    assert shell.json("status", "lab.db")["trials"] == {"finished": 2, "dropped": 2, "waiting": 1}
+    assert shell.json("status", "lab.db")["trials"] == {"finished": 3, "dropped": 1, "waiting": 1}
     shell("tell", "lab.db", "4", "6±0.5", "purity=96", "--note", "found it")
     row = shell.json("history", "lab.db")[4]
     assert (row["state"], row["value"], row["feasible"]) == ("finished", 6.0, True)
@@ -446,3 +446,16 @@ def test_extending_in_the_shell(shell: Shell) -> None:
     table = shell.write("all.csv", shell("history", "lab.db", "--csv"))
     shell("create", "new.db", "--param", "t=20:120", "--param", "gas=cat:argon,neon,helium", "--param", "stir=0:9")
     assert json.loads(shell("tell", "new.db", "--csv", table, "--json"))["added"] == 4
+
+
+def test_columns_keep_their_order_when_a_choice_is_added(shell: Shell) -> None:
+    shell("create", "lab.db", "--param", "gas=cat:argon,neon", "--param", "x=float:0:1", "--seed", "1")
+    shell("suggest", "lab.db", "-n", "2")
+    shell("extend", "lab.db", "gas=+helium")
+    sheet = shell("suggest", "lab.db", "-n", "2", "--fix", "gas=helium", "--csv")
+    assert sheet.startswith("number,gas,x,value\n")
+    assert shell("history", "lab.db", "--csv").startswith("number,state,value,gas,x\n")
+    assert [list(row["params"]) for row in shell.json("history", "lab.db")] == [["gas", "x"]] * 4
+    shell("tell", "lab.db", "3", "1")
+    best = shell("best", "lab.db")
+    assert best.index("gas") < best.index("x  ")

@@ -97,9 +97,9 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             names = {worker["worker"] for worker in shown["workers"]}
             rows["workers"] = f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"
         if shown["rate_per_minute"] is not None:
-            rows["rate"] = _rate(shown["rate_per_minute"])
+            rows["rate"] = rate_in_words(shown["rate_per_minute"])
         if shown["left_s"]:
-            rows["time left"] = _duration(shown["left_s"])
+            rows["time left"] = duration(shown["left_s"])
         goal = "objectives" if named_objectives(loaded) else "direction"
         wanted = ", ".join(f"{way} {name}" for name, way in shown["objectives"].items())
         says = wanted if goal == "objectives" else shown["direction"]
@@ -127,14 +127,16 @@ def _write_waiting(study: Study, kept: Kept) -> None:
         say(f"and {len(trials) - MOST_WAITING} more: uhebo history shows them")
 
 
-def _rate(per_minute: float) -> str:
+def rate_in_words(per_minute: float) -> str:
+    """Trials per minute, hour or day: whichever gives a number of 1 or more."""
     for unit, minutes in (("minute", 1), ("hour", 60)):
         if per_minute * minutes >= 1.0:
             return f"{per_minute * minutes:.2g} trials per {unit}"
     return f"{per_minute * 1440:.2g} trials per day"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """So long, roughly."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {unit}"

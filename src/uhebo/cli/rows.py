@@ -9,7 +9,18 @@ from typing import Any
 from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.records import LEFT_OUT, RUNNING, STATES, WITH_UNIT, expected, number_in, parsed, pointed, shown_state, whole
+from uhebo.cli.records import (
+    LEFT_OUT,
+    RUNNING,
+    STATES,
+    WITH_UNIT,
+    expected,
+    number_in,
+    parsed,
+    pointed,
+    shown_state,
+    whole,
+)
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names

@@ -150,8 +150,6 @@ def _alike(
     if unknown:
         known = ", ".join(kept.search_space.columns)
         raise InvalidInputError(f"--same is {unknown[0]!r}, which is no parameter that varies; expected one of {known}")
-    if len(study.directions) > 1:
-        raise InvalidInputError("--same is for one objective; leave it out, and take what the first of a batch has")
     shared: list[str] = []
 
     def take() -> int:
@@ -187,16 +185,15 @@ def _randomly(study: Study, kept: Kept, number: int) -> dict[str, Any]:  # noqa:
 def _promising(
     study: Study, kept: Kept, number: int, *, near: Mapping[str, Any] | None, fixed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if len(study.directions) > 1:
-        raise InvalidInputError("--fix and --near are for one objective; leave them out, or take --random")
-    model = model_of(study)
+    model = model_of(study, 0)
     rng = point_rng(kept.settings.get("seed", 0), number, "part")
     if not has_model(model):
         return promising_point(kept.search_space, None, np.empty((0, 0)), rng, near=near, fixed=fixed)
-    belief = model.believe()
+    belief = model.believe_all()
     under_way = [trial.x for trial in belief.history.trials if trial.state == "running" and trial.x is not None]
     pending = np.array(under_way).reshape(-1, len(belief.space.names))
-    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed, apart=0.0 if near else APART)
+    apart, reference = 0.0 if near else APART, kept.settings.get("reference_point")
+    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed, apart=apart, reference=reference)
 
 
 @dataclass(frozen=True)

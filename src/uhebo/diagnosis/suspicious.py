@@ -1,5 +1,5 @@
-"""Suspicious values of a study, said at every `tell`: those that `diagnose` calls mistyped, and that it would have called
-so when they were told.
+"""Suspicious values of a study, said at every `tell`: those that `diagnose` calls mistyped, and would have called so
+when they were told.
 
 Whoever looks again and again sees more by chance. A value that is suspicious only now and then, as others are told, is
 not: `python -m uhebo_experiments.benchmarks.typos --tells` counts studies without a slip in which one is named at any

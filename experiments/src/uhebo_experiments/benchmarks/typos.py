@@ -6,9 +6,9 @@ A laboratory problem with five factors and five classics, their values brought t
 of 1.5, as a yield in per cent has. Half of the studies are made by the default, half at random. In each one trial,
 drawn at random, gets its value ten times too large, and in a copy of wrong sign; a third copy stays as it is. A slip
 counts as found if its trial is named, whatever its size: ten times almost nothing cannot be seen, and is among them.
-Finished studies are kept, with their points and values; `--judge` looks for slips in them anew. `--tells` looks at every
-tell, from the first to the last, as the shell does (`uhebo.diagnosis.suspicious`), and counts studies in which anybody
-was accused at any time: looking often finds more by chance.
+Finished studies are kept, with their points and values; `--judge` looks for slips in them anew. `--tells` looks at
+every tell, from the first to the last, as the shell does (`uhebo.diagnosis.suspicious`), and counts studies in which
+anybody was accused at any time: looking often finds more by chance.
 """
 
 from __future__ import annotations
@@ -245,7 +245,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--series", type=int, default=SERIES, help="seed of the studies")
     parser.add_argument("--out", type=Path, default=Path("results/typos"))
     options = parser.parse_args(arguments)
-    compute([Run(seed, options.series) for seed in range(options.studies)], Table(options.out / RUNS), run, jobs=options.jobs)
+    compute(
+        [Run(seed, options.series) for seed in range(options.studies)],
+        Table(options.out / RUNS),
+        run,
+        jobs=options.jobs,
+    )
     if options.tells:
         runs = [records for header, records in Table(options.out / RUNS) if header["series"] == options.series]
         print(tells([kept_study(records) for records in runs[: options.studies]]))
