@@ -104,6 +104,7 @@ def _worth(belief: Belief, pending: Array, reference: Sequence[float] | None) ->
     kept = np.array([trial.feasible for trial in belief.history.finished])
     values = np.array([found.smoothed for found in belief.objectives]).T[kept if kept.any() else slice(None)]
     limits = tuple(found.limit for found in belief.outcomes[len(posteriors) :])
+    improvement: Callable[[Array], Array]
     if len(posteriors) > 1:
         worst = inferred_reference(values)
         if reference is not None:
