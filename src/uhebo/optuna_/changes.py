@@ -137,8 +137,8 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
 def restore(study: Study, number: int, reason: str = "") -> Change:
     """Undo the latest change of a trial; called again, the one before.
 
-    A trial that was skipped while it waited waits again. For Optuna it has ended, so tell its value by `uhebo.amend`, or
-    by `uhebo tell` in the shell.
+    A trial that was skipped while it waited waits again. For Optuna it has ended, so tell its value by `uhebo.amend`,
+    or by `uhebo tell` in the shell.
     """
     _ended(study, number)
     counting = still_counting(changes_of(study)).get(number, [])
