@@ -68,7 +68,7 @@ def test_ask_and_tell(shell: Shell, file: str) -> None:
     assert best["value"] == max(-s["params"]["x"] for s in first)
     assert best["direction"] == "maximize"
     status = shell.json("status", file)
-    assert status["trials"] == {"finished": 3, "running": 4}
+    assert status["trials"] == {"finished": 3, "waiting": 4}
     assert status["settings"] == {"seed": 1, "n_startup_trials": 3}
     assert len(list(shell.folder.iterdir())) == 1  # one file, no lock left behind
 
@@ -173,7 +173,7 @@ def test_a_history_may_be_corrected_and_keeps_reasons(script: Shell) -> None:
     lines = script("history", "study.db", "--csv").splitlines()
     assert lines[0] == "number,state,value,x,n,gas,failure"
     assert "failure" in script("history", "study.db")
-    lines[-1] = lines[-1].replace("running,", "running,42.5")  # it was measured after all
+    lines[-1] = lines[-1].replace("waiting,", "waiting,42.5")  # it was measured after all
     script.write("all.csv", "\n".join(lines) + "\n")
     script("create", "new.db", *SPACE)
     assert script.json("tell", "new.db", "--csv", "all.csv")["added"] == 9
@@ -218,7 +218,7 @@ def test_row_13_a_wrong_value_is_refused_and_the_trial_still_waits(
     lab: Shell, args: tuple[str, ...], says: str
 ) -> None:
     assert says in lab.refuses("tell", "lab.db", *args)
-    assert lab.json("status", "lab.db")["trials"] == {"running": 3}
+    assert lab.json("status", "lab.db")["trials"] == {"waiting": 3}
 
 
 def test_row_14_told_twice(lab: Shell) -> None:
@@ -265,7 +265,7 @@ def test_row_15_a_wrong_csv_is_named_and_nothing_is_stored(lab: Shell, text: str
     line = lab.refuses("tell", "lab.db", "--csv", "results.csv")
     assert says in line
     assert "results.csv" in line
-    assert lab.json("status", "lab.db")["trials"] == {"running": 3}
+    assert lab.json("status", "lab.db")["trials"] == {"waiting": 3}
 
 
 def test_row_42_files_have_a_limit(lab: Shell) -> None:
@@ -540,7 +540,7 @@ def _raise(error: BaseException) -> Any:
 def test_a_suggestion_cut_short_is_not_left_running(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings.ShellSampler, "sample_relative", _raise(KeyboardInterrupt()))
     lab("suggest", "lab.db", code=130)
-    assert lab.json("status", "lab.db")["trials"] == {"running": 3, "failed": 1}
+    assert lab.json("status", "lab.db")["trials"] == {"waiting": 3, "failed": 1}
 
 
 def test_a_first_batch_is_spread(shell: Shell) -> None:

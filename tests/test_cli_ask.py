@@ -7,12 +7,15 @@ import warnings
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
+from optuna.trial import create_trial
 
 import uhebo
 from tests.shell import Shell
 from uhebo.diagnosis.outlook import outlook
 from uhebo.errors import UheboWarning
+from uhebo.optuna_.batches import usual_batch
 from uhebo.storage.explain import plus_minus
 from uhebo.storage.places import study_at
 
@@ -234,3 +237,41 @@ def test_going_on_means_to_the_budget_and_more_means_more(shell: Shell) -> None:
     shell(*command, "--more", "2")
     assert shell.json("status", "study.db")["trials"] == {"finished": 8}
     assert "choose one" in shell.refuses(*command, "--more", "2", "--trials", "3")
+
+
+def test_units_what_waits_and_how_many_at_once_are_said(shell: Shell) -> None:
+    shell("create", "lab.db", "--param", "t=float:40:120", "--unit", "t=°C", "--direction", "maximize", "--seed", "1")
+    shell("suggest", "lab.db", "-n", "3")
+    assert "usually" not in shell.err
+    waiting = shell.json("status", "lab.db")["waiting"]
+    assert [each["number"] for each in waiting] == [0, 1, 2]
+    table = shell("status", "lab.db")
+    assert "waiting for a value" in table
+    assert "t [°C]" in table
+    assert "3 waiting" in table
+    for number in range(3):
+        shell("tell", "lab.db", str(number), str(number))
+    table = shell("status", "lab.db")
+    assert "waiting" not in table
+    assert "rate" not in table  # people have none
+    shell("suggest", "lab.db", "-n", "10")
+    assert "10 at once, usually 3 in this study" in shell.err
+    shell("suggest", "lab.db")
+    assert "10 other experiments wait for a value already: uhebo status lab.db" in shell.err
+    for text in ("70 C", "70 °C", "70°C"):
+        assert "expected a number from 40.0 to 120.0; write 70, without the unit" in shell.refuses(
+            "predict", "lab.db", f"t={text}"
+        )
+        assert "write 70, without the unit" in shell.refuses("suggest", "lab.db", "--fix", f"t={text}")
+    assert "write 23,1, without the unit" in shell.refuses("tell", "lab.db", "3", "23,1 %")
+
+
+def test_the_usual_batch_is_that_of_the_log() -> None:
+    study = optuna.create_study()
+    assert usual_batch(study.trials) is None
+    study.add_trial(create_trial(value=1.0))  # one's own, and never asked for
+    assert usual_batch(study.trials) is None
+    for size in (10, 4, 4, 1):
+        for trial in [study.ask() for _ in range(size)]:
+            study.tell(trial, 1.0)
+    assert usual_batch(study.trials) == 4

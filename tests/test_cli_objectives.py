@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import sys
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import optuna
 import pytest
 from hypothesis import strategies as st
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 import uhebo
 from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli.bounds import Bound
+from uhebo.cli.live import line_of
 from uhebo.cli.reading import Reading
 from uhebo.diagnosis.tradeoffs import trade_offs
 from uhebo.errors import EvaluationFailed, InvalidInputError
+from uhebo.optuna_.believe import believe
+from uhebo.optuna_.points import promising_point
 from uhebo.pareto_result import ParetoResult
 
 pytestmark = pytest.mark.usefixtures("rough_importances")
@@ -122,7 +129,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored(lab: Shell) -
         assert said in lab.refuses("tell", "lab.db", "--csv", lab.write(f"{number}.csv", text))
     ok = lab.write("ok.csv", "number,yield,cost\n0,1,2\n")
     assert "--value-column is for one" in lab.refuses("tell", "lab.db", "--csv", ok, "--value-column", "yield")
-    assert {row["state"] for row in lab.json("history", "lab.db")} == {"running"}
+    assert {row["state"] for row in lab.json("history", "lab.db")} == {"waiting"}
     lab("tell", "lab.db", "0", "--failed")
 
 
@@ -189,6 +196,35 @@ def half(x, y):
 def broken(x, y):
     return float("nan"), x
 """
+
+
+def test_part_of_the_space_near_a_trial_and_a_shared_setting_with_several_objectives(lab: Shell) -> None:
+    lab("tell", "lab.db", "--csv", lab.write("own.csv", OWN.replace("0.4,0.4,,failed\n", "")))
+    fixed = [row["params"] for row in lab.json("suggest", "lab.db", "-n", "3", "--fix", "x=0.25")]
+    assert {params["x"] for params in fixed} == {0.25}
+    assert len({params["y"] for params in fixed}) == 3
+    (near,) = lab.json("suggest", "lab.db", "--near", "2")
+    assert abs(near["params"]["x"] - 0.5) <= 0.1
+    assert abs(near["params"]["y"] - 0.3) <= 0.1
+    shared = [row["params"] for row in lab.json("suggest", "lab.db", "-n", "3", "--same", "y")]
+    assert len({params["y"] for params in shared}) == 1
+    assert len({params["x"] for params in shared}) == 3
+
+
+def test_the_point_of_a_part_gains_hypervolume() -> None:
+    """Of all of the space it is nearly the point that the method would take, and so with a reference point."""
+    study = optuna.create_study(directions=["maximize", "maximize"], sampler=uhebo.UHESampler(seed=1))
+    space: dict[str, BaseDistribution] = {"x": FloatDistribution(0.0, 1.0)}
+    for x in (0.0, 0.2, 0.45, 0.8, 1.0):
+        study.add_trial(create_trial(values=[x, 1.0 - x * x], params={"x": x}, distributions=space))
+    belief = believe(study)
+    nothing, rng = np.empty((0, 1)), np.random.default_rng(0)
+    widest = promising_point(belief.space, belief, nothing, rng)["x"]
+    assert 0.45 < widest < 0.8
+    # Nothing below this reference point counts: only large x are worth a trial.
+    assert promising_point(belief.space, belief, nothing, rng, reference=(0.85, 0.0))["x"] > 0.85
+    pending = belief.space.encode({"x": widest})[None]
+    assert abs(promising_point(belief.space, belief, pending, rng)["x"] - widest) > 0.05
 
 
 def test_optimize_and_workers_take_what_functions_return(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +401,7 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored_with_constrai
         ("c.csv", "number,value,product,sum\n0,1,nan,1\n", "line 2: product is 'nan'"),
     ):
         assert said in limited.refuses("tell", "lab.db", "--csv", limited.write(name, text))
-    assert {row["state"] for row in limited.json("history", "lab.db")} == {"running"}
+    assert {row["state"] for row in limited.json("history", "lab.db")} == {"waiting"}
     limited("tell", "lab.db", "0", "--failed")
     shell = limited
     shell("create", "plain.db", *BOUNDED)
@@ -430,6 +466,42 @@ def test_optimize_takes_constraints_from_a_program(shell: Shell, line: str) -> N
         assert trial.user_attrs["product"] == pytest.approx(-x * y, rel=1e-4)
         assert trial.value == pytest.approx(x)
         assert trial.system_attrs["constraints:product <= -1"] == pytest.approx(1 - x * y, abs=1e-3)
+
+
+def test_a_worker_has_a_live_line_on_a_terminal(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.write("bowl.py", "def loss(x):\n    if x > 0.9:\n        raise ValueError('hot')\n    return x * x\n")
+    monkeypatch.syspath_prepend(str(shell.folder))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    shell("create", "w.db", "--param", "x=float:0:1", "--trials", "4", "--seed", "1")
+    work = ("worker", "--storage", "w.db", "--spool", "spool", "bowl:loss")
+    shell(*work, "--trials", "1")
+    assert " done, " not in shell.err  # a pipe
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    shell(*work, "--trials", "2", "--quiet")
+    assert " done, " not in shell.err
+    shell(*work)
+    assert re.search(r"[23] of 4 done, [01] running.*, best so far [\d.e-]+ \(trial \d\)", shell.err)
+    study = optuna.load_study(study_name="w", storage="sqlite:///w.db")
+    assert line_of(study, 6).startswith("4 of 6 done, 0 running")
+    assert re.search(r" left, .* trials per ", line_of(study, 6))
+
+
+def test_a_worker_goes_on_with_a_further_choice(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice that the storage does not know is kept beside the trial, and is read back by other workers."""
+    shell.write("gases.py", "def loss(gas, x):\n    return x + (gas != 'helium')\n")
+    monkeypatch.syspath_prepend(str(shell.folder))
+    shell("create", "w.db", "--param", "gas=cat:argon,neon", "--param", "x=float:0:1", "--trials", "9", "--seed", "1")
+    work = ("worker", "--storage", "w.db", "--spool", "spool", "gases:loss")
+    shell(*work, "--trials", "3")
+    shell("extend", "w.db", "gas=+helium")
+    shell(*work)
+    rows = shell.json("history", "w.db")
+    assert [row["state"] for row in rows] == ["finished"] * 9
+    assert "helium" in {row["params"]["gas"] for row in rows}
+    assert all(row["value"] == row["params"]["x"] + (row["params"]["gas"] != "helium") for row in rows)
+    optimize = shell.json("optimize", "gases:loss", "--storage", "w.db", "--more", "1")
+    assert optimize["best"]["params"]["gas"] == "helium"
 
 
 def test_a_worker_takes_constraints_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,13 +178,18 @@ def test_the_furnace_with_its_accidents(shell: Shell) -> None:
     shell("tell", calm, "--csv", furnace_sheet(shell, second[2:]))
     shell("tell", lab, "10", "--failed")
     shell("tell", lab, "11", "33,3", "--note", "bottle B")
+    shell("skip", lab, "12")
+    shell("restore", lab, "12")  # it was the bottle beside it
     typo = str(round(10 * float(second[4]["value"]), 1))
     shell("tell", lab, "--csv", furnace_sheet(shell, second[2:], **{f"t{second[4]['number']}": typo}))
+    remedy = f"uhebo amend lab.db {second[4]['number']} {float(second[4]['value']):.12g}"
+    assert f"careful: trial {second[4]['number']} has value" in shell.err
+    assert f"if it was mistyped: {remedy};" in shell.err
     shell("skip", lab, "10", "--reason", "empty bottle")
     shell("drop", lab, "11", "--reason", "wrong bottle")
     found = shell.json("diagnose", lab)
     assert found["kind"] == "typo"
-    assert found["commands"] == [f"uhebo amend lab.db {second[4]['number']} {float(second[4]['value']):.12g}"]
+    assert found["commands"] == [remedy]
     assert f"$ {found['commands'][0]}" in shell("diagnose", lab)
     shell(*shlex.split(found["commands"][0])[1:])
     assert shell.json("diagnose", lab)["kind"] != "typo"
@@ -218,7 +223,11 @@ def test_the_furnace_with_its_accidents(shell: Shell) -> None:
     assert [each["params"] for each in last[lab]] == [each["params"] for each in last[calm]]
     assert {*last[lab][0]["params"]} == {"temperature", "minutes", "gas", "catalyst"}
     log = shell.json("log", lab)
-    assert [row["what"] for row in log] == ["skip", "drop", "amend", *["extend"] * 4]
+    assert [row["what"] for row in log] == [
+        *("skip", "restore", "amend"),  # of trial 12, whose value is told as an amendment
+        *("skip", "drop", "amend"),
+        *["extend"] * 4,
+    ]
     rows, quiet = shell.json("history", lab), shell.json("history", calm)
     assert [row["number"] for row in rows] == list(range(23))
     assert [(row["value"], row["params"]) for row in rows] == [(row["value"], row["params"]) for row in quiet]
@@ -301,6 +310,39 @@ def test_help_fits_on_a_screen_and_results_come_as_json(shell: Shell, command: s
     assert len(text.splitlines()) <= 40
     assert "$ uhebo" in text
     assert ("--json" in text) == (command not in WITHOUT_RESULTS)
+
+
+JSON_OF = {
+    "create": ("new.db", "--param", "x=float:0:1"),
+    "suggest": ("lab.db",),
+    "tell": ("lab.db", "3", "0.82"),
+    "predict": ("lab.db", "lr=0.02", "depth=6"),
+    "amend": ("lab.db", "0", "0.41"),
+    "drop": ("lab.db", "0"),
+    "skip": ("lab.db", "4"),
+    "restore": ("lab.db", "0"),
+    "extend": ("lab.db", "depth=2:16"),
+    "log": ("lab.db",),
+    "best": ("lab.db",),
+    "history": ("lab.db",),
+    "status": ("lab.db",),
+    "optimize": ("train:loss", "--storage", "lab.db", "--more", "1"),
+    "worker": ("--storage", "lab.db", "--spool", "spool", "--trials", "9", "train:loss"),
+    "diagnose": ("lab.db",),
+    "methods": (),
+    "problems": (),
+}
+"""Of each command that prints, arguments with which it does."""
+
+
+@pytest.mark.usefixtures("rough_importances")
+def test_all_that_prints_prints_json_and_nothing_else(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One study, in the order of the table."""
+    assert [*JSON_OF] == [name for name in COMMANDS if name not in WITHOUT_RESULTS]
+    monkeypatch.syspath_prepend(str(shell.folder))
+    _prepare(shell, "best")
+    for command, args in JSON_OF.items():
+        assert json.loads(shell(command, *args, "--json"))
 
 
 def test_help_names_every_command(shell: Shell) -> None:

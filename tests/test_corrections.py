@@ -17,7 +17,7 @@ import uhebo
 from tests.shell import Shell
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.changes import LONGEST_REASON
-from uhebo.optuna_.corrections import AMENDED, Change, applied, read_changes
+from uhebo.optuna_.corrections import AMENDED, Change, applied, confirmed, read_changes
 from uhebo.optuna_.extensions import BESIDE
 from uhebo.optuna_.trial_log import read_history
 from uhebo.report.view import StudyView
@@ -156,7 +156,6 @@ def test_parameters_constraints_and_several_objectives() -> None:
         ({"params": {"x": 7.0}}, "x is 7.0; expected a number from 0.0 to 1.0"),
         ({"constraints": {"mass": 1.0}}, "'purity'"),
         ({}, "nothing was given"),
-        ({"value": [1.0, 3.0]}, "already; there is nothing to amend"),
         ({"value": [1.0, 1.0], "failed": True}, "one of the two"),
         ({"attributes": {"note": "n" * 3000}}, "too long"),
         ({"value": [1.0, 1.0], "reason": "n" * (LONGEST_REASON + 1)}, "characters"),
@@ -164,6 +163,60 @@ def test_parameters_constraints_and_several_objectives() -> None:
         with pytest.raises(InvalidInputError, match=said):
             uhebo.amend(study, 0, **wrong)
     assert len(uhebo.changes(study)) == 1
+
+
+def test_a_trial_that_was_skipped_while_it_waited_can_be_restored_and_told() -> None:
+    """It waits again, its place counts as under way, and it takes a value, a failure or another skip."""
+    study, calm = begun(6), begun(6)
+    numbers = [study.ask(SPACE).number for _ in range(3)]
+    assert [calm.ask(SPACE).number for _ in range(3)] == numbers
+    for number in numbers:
+        uhebo.skip(study, number, "empty")
+        uhebo.restore(study, number)
+    read = uhebo.corrected(study).trials
+    assert [trial.state for trial in read[6:]] == [TrialState.RUNNING] * 3
+    # The model sees them as it would have: under way.
+    states = [trial.state for trial in read_history(study, SearchSpace.of(SPACE), 9).trials]
+    assert states == [trial.state for trial in read_history(calm, SearchSpace.of(SPACE), 9).trials]
+    with pytest.raises(InvalidInputError, match="as it was told"):
+        uhebo.restore(study, numbers[0])
+    uhebo.amend(study, numbers[0], 0.25)
+    uhebo.amend(study, numbers[1], failed=True, reason="leak")
+    uhebo.skip(study, numbers[2])
+    calm.tell(numbers[0], 0.25)
+    calm.tell(numbers[1], state=TrialState.FAIL)
+    uhebo.skip(calm, numbers[2])
+    states = [trial.state for trial in read_history(study, SearchSpace.of(SPACE), 9).trials]
+    assert states == [trial.state for trial in read_history(calm, SearchSpace.of(SPACE), 9).trials]
+    assert states[6:] == ["finished", "failed", "abandoned"]
+    assert uhebo.corrected(study).ask(SPACE).params == uhebo.corrected(calm).ask(SPACE).params
+    uhebo.restore(study, numbers[0])
+    assert uhebo.corrected(study).trials[numbers[0]].state == TrialState.RUNNING
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_value_that_is_amended_to_itself_is_confirmed() -> None:
+    study = begun(4)
+    value = study.trials[2].value
+    change = uhebo.amend(study, 2, value)
+    assert (change.what, change.of_data) == ("confirm", False)
+    assert confirmed(study, "value") == {2}
+    with pytest.raises(InvalidInputError, match="confirmed; there is nothing to amend"):
+        uhebo.amend(study, 2, value)
+    uhebo.amend(study, 2, -3.0)
+    assert confirmed(study, "value") == frozenset()
+    uhebo.restore(study, 2)
+    assert confirmed(study, "value") == {2}
+    uhebo.restore(study, 2)
+    assert confirmed(study, "value") == frozenset()
+    two = optuna.create_study(directions=["minimize", "maximize"])
+    two.set_metric_names(["cost", "yield"])
+    two.add_trial(create_trial(values=[1.0, 2.0], params={"x": 0.1}, distributions={"x": SPACE["x"]}))
+    uhebo.amend(two, 0, {"yield": 2.0})
+    assert not confirmed(two, "cost", 0)
+    assert confirmed(two, "yield", 1) == {0}
+    uhebo.amend(two, 0, [1.0, 2.0])
+    assert confirmed(two, "cost", 0) == {0}
 
 
 def test_what_cannot_be_changed_is_refused() -> None:
@@ -179,9 +232,6 @@ def test_what_cannot_be_changed_is_refused() -> None:
             change(running)
         with pytest.raises(InvalidInputError, match="there is no trial 99"):
             change(99)
-    uhebo.skip(study, running)
-    with pytest.raises(InvalidInputError, match="amend it if it has a value"):
-        uhebo.restore(study, running)
     uhebo.drop(study, 0)
     for again in changing[:2]:
         with pytest.raises(InvalidInputError, match="dropped"):
@@ -235,8 +285,16 @@ def test_in_the_shell(shell: Shell) -> None:
     table = shell.write("all.csv", shell("history", "lab.db", "--csv"))
     shell("create", "again.db", "--param", "x=float:0:3", "--direction", "maximize", "--constraint", "purity >= 95")
     assert json.loads(shell("tell", "again.db", "--csv", table, "--json"))["added"] == 3
-    assert "amend it if it has a value" in shell.refuses("restore", "lab.db", "4")
     assert "skipped already" in shell.refuses("skip", "lab.db", "4")
+    # A skip of a trial that waits is taken back, and the trial is told as any other.
+    shell("restore", "lab.db", "4")
+    assert "waits for its value again" in shell.err
+    assert shell.json("status", "lab.db")["trials"] == {"finished": 3, "dropped": 1, "waiting": 1}
+    shell("tell", "lab.db", "4", "6±0.5", "purity=96", "--note", "found it")
+    row = shell.json("history", "lab.db")[4]
+    assert (row["state"], row["value"], row["feasible"]) == ("finished", 6.0, True)
+    assert "found it" in shell("history", "lab.db", "--csv")
+    assert "value error" in shell("history", "lab.db", "--csv")
     assert "nothing called 'mass' in trial 1; it has value, purity, x, note" in shell.refuses(
         "amend", "lab.db", "1", "mass=3"
     )
@@ -389,3 +447,16 @@ def test_extending_in_the_shell(shell: Shell) -> None:
     table = shell.write("all.csv", shell("history", "lab.db", "--csv"))
     shell("create", "new.db", "--param", "t=20:120", "--param", "gas=cat:argon,neon,helium", "--param", "stir=0:9")
     assert json.loads(shell("tell", "new.db", "--csv", table, "--json"))["added"] == 4
+
+
+def test_columns_keep_their_order_when_a_choice_is_added(shell: Shell) -> None:
+    shell("create", "lab.db", "--param", "gas=cat:argon,neon", "--param", "x=float:0:1", "--seed", "1")
+    shell("suggest", "lab.db", "-n", "2")
+    shell("extend", "lab.db", "gas=+helium")
+    sheet = shell("suggest", "lab.db", "-n", "2", "--fix", "gas=helium", "--csv")
+    assert sheet.startswith("number,gas,x,value\n")
+    assert shell("history", "lab.db", "--csv").startswith("number,state,value,gas,x\n")
+    assert [list(row["params"]) for row in shell.json("history", "lab.db")] == [["gas", "x"]] * 4
+    shell("tell", "lab.db", "3", "1")
+    best = shell("best", "lab.db")
+    assert best.index("gas") < best.index("x  ")

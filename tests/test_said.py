@@ -220,17 +220,6 @@ def test_the_first_screen_has_25_lines_and_plain_words(trials: int, noise: float
     assert " ".join(plain["further"]) in whole
 
 
-def test_best_names_a_value_that_looks_mistyped(lab: Shell) -> None:
-    lab("amend", "lab.db", str(LUCKY), "17")
-    assert "mistyped" not in lab("best", "lab.db")
-    lab("amend", "lab.db", "5", "470")
-    shown = lab("best", "lab.db")
-    assert "The value of trial 5, 470, looks ten times too large. If it was mistyped:" in shown
-    assert "  $ uhebo amend lab.db 5 47" in shown
-    assert [each["number"] for each in lab.json("best", "lab.db")["mistyped"]] == [5]
-    assert lab.json("diagnose", "lab.db")["slips"] == lab.json("best", "lab.db")["mistyped"]
-
-
 # --------------------------------------------------------------------------------------------- units, notes, docs
 
 

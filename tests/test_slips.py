@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,11 @@ from optuna.trial import create_trial
 from scipy.stats import qmc
 
 import uhebo
+from tests.shell import Shell
 from uhebo.cli.app import loaded
 from uhebo.diagnosis import Diagnosis
-from uhebo.diagnosis.slips import slips_among
+from uhebo.diagnosis.slips import Slip, slips_among
+from uhebo.diagnosis.suspicious import enough, standing
 from uhebo.directions import name_objectives
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import MATERN52
@@ -92,6 +95,52 @@ def test_the_verdict_names_it_and_amending_heals_it() -> None:
     assert uhebo.diagnose(study, hmc=False).kind != "typo"
 
 
+def test_the_shell_warns_until_the_value_is_corrected_or_confirmed(shell: Shell) -> None:
+    """At `tell`, `best` and `suggest`, with the two commands; both silence it."""
+    shell("create", "lab.db", "--param", "a=float:0:1", "--param", "b=float:0:1", "--direction", "maximize")
+    X = points(17)
+    y = np.round(response(X), 1)
+    row = int(np.argsort(y)[10])
+    for number, (point, value) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        told = 10 * value if number == row else value
+        sheet = f"a,b,value\n{point[0]},{point[1]},{told}\n"
+        shell("tell", "lab.db", "--csv", shell.write("one.csv", sheet))
+    wrong, right = f"uhebo amend lab.db {row} {10 * y[row]:.12g}", f"uhebo amend lab.db {row} {y[row]:.12g}"
+    said = [f"careful: trial {row} has value", "it looks ten times too large", f"mistyped: {right};", f"right: {wrong}"]
+    found = shell.json("best", "lab.db")["suspicious"]
+    assert [(each["number"], each["if_mistyped"], each["if_right"]) for each in found] == [(row, right, wrong)]
+    assert all(text in shell.err for text in said)
+    shell("suggest", "lab.db", "--csv")
+    assert all(text in shell.err for text in said)
+    assert len(shell.json("tell", "lab.db", "17", "1.5")["suspicious"]) == 1
+    shell(*shlex.split(wrong)[1:])
+    assert "confirmed" in shell.err
+    assert shell.json("best", "lab.db")["suspicious"] == []
+    assert shell.json("diagnose", "lab.db")["kind"] != "typo"
+    shell("restore", "lab.db", str(row))
+    assert shell.json("best", "lab.db")["suspicious"]
+    shell(*shlex.split(right)[1:])
+    assert "careful" not in shell.err
+    assert shell.json("best", "lab.db")["suspicious"] == []
+
+
+def test_a_value_is_named_unasked_only_if_it_was_when_it_was_told() -> None:
+    """One that becomes suspicious as others are told, and was not then, is for `diagnose` to name."""
+    X = points(20)
+    y = response(X)
+    row = int(np.argsort(y)[14])
+    y[row] *= 10.0
+
+    def look(order: Sequence[int]) -> tuple[Slip, ...]:
+        rows = np.array(order)
+        return slips_among(rows, X[rows], y[rows], Domain.cube(2), MATERN52, 1.0, np.random.default_rng(0))
+
+    assert [slip.number for slip in standing(look, range(20), 2)] == [row]
+    assert standing(look, range(enough(2) - 1), 2) == []
+    late = standing(lambda order: look(order) if len(order) == 20 else (), range(20), 2)
+    assert [slip.number for slip in late] == ([row] if row == 19 else [])
+
+
 def test_the_benchmark_counts_what_it_planted() -> None:
     known = typos.responses()
     study = typos.made(known[1], 1)
@@ -100,6 +149,7 @@ def test_the_benchmark_counts_what_it_planted() -> None:
     assert "| all | 1 |" in typos.report(found)
     planted = study.y.copy()
     planted[study.row] *= 10.0
+    assert "| 1 | 0.0% | 100.0% | 100.0% |" in typos.tells([study])
     assert [item.named for item in found][1] == (study.row in {slip.number for slip in study.found(10.0)})
 
 

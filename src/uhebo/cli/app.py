@@ -30,7 +30,10 @@ COMMANDS = {
     ),
     "best": ("look", "Show the best trial so far, or the front of several objectives."),
     "history": ("history", "Show every trial: number, state, value, parameters, and why it failed if known."),
-    "status": ("look", "Show parameters, settings, trials, who works on them and how long that will take."),
+    "status": (
+        "look",
+        "Show parameters, settings, trials, which of them wait for a value, and who works on the study.",
+    ),
     "optimize": ("optimise", "Optimise a Python function or a program; run it again to go on."),
     "worker": ("optimise", "Work on a study together with other workers; start as many as you like."),
     "diagnose": ("look", "Say whether the model behind the suggestions can be trusted, why, and what to do next."),

@@ -14,9 +14,10 @@ from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import parsed, whole
 from uhebo.cli.rows import with_error
 from uhebo.cli.settings import bounds_of
+from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_ import changes
-from uhebo.optuna_.corrections import Change
+from uhebo.optuna_.corrections import Change, trials_of
 from uhebo.optuna_.fronts import objective_names
 from uhebo.storage.explain import listed
 from uhebo.storage.places import study_at
@@ -40,7 +41,8 @@ def amend(
     """Correct a trial that has ended: its value, what else was measured, where it was made.
 
     Suggestions from now on are as if it had been right from the start. A trial that was told as failed or skipped, and
-    has a value after all, is finished from now on. `uhebo log` shows every change, `uhebo restore` takes it back.
+    has a value after all, is finished from now on. The value that it has already is confirmed, and nobody is warned of
+    it any more. `uhebo log` shows every change, `uhebo restore` takes it back.
 
     \b
     Example:
@@ -55,6 +57,7 @@ def amend(
         found = _amendment(loaded, trial, texts)
         made = changes.amend(loaded, trial.number, failed=failed, reason=reason, **found)
         _confirm(loaded, made, made.text, as_json)
+        warn_of_suspicious(loaded, file, study)
 
 
 def drop(
@@ -86,6 +89,8 @@ def restore(
 ) -> None:
     """Take back the latest change of a trial: amend, drop or skip; again, the one before.
 
+    A trial that was skipped while it waited for its value waits again.
+
     \b
     Example:
       $ uhebo drop lab.db 0
@@ -93,7 +98,8 @@ def restore(
     """
     with study_at(file, study) as loaded:
         made = changes.restore(loaded, _trial(loaded, number).number, reason)
-        _confirm(loaded, made, "restored", as_json)
+        waits = any(trial.number == made.trial and not trial.state.is_finished() for trial in trials_of(loaded))
+        _confirm(loaded, made, "restored" + ", and waits for its value again" * waits, as_json)
 
 
 def skip(
@@ -165,7 +171,7 @@ def _trial(study: Study, text: str) -> FrozenTrial:
         raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3") from None
     by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     if number not in by_number:
-        raise InvalidInputError(f"there is no trial {number}; the study has {len(by_number)} trials, from 0")
+        raise InvalidInputError(f"there is no trial {number}; the study has 0 to {len(by_number) - 1}")
     return by_number[number]
 
 

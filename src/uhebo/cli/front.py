@@ -19,7 +19,6 @@ from uhebo.storage.explain import plus_minus
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis.bounds import AtBound
     from uhebo.diagnosis.recommendation import Recommended
-    from uhebo.diagnosis.slips import Slip
 
 
 def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
@@ -33,13 +32,6 @@ def recommended(study: Study) -> "Recommended | None":
     from uhebo.diagnosis.recommendation import recommended_if_any
 
     return recommended_if_any(study)
-
-
-def mistyped(study: Study) -> "tuple[Slip, ...]":
-    """Trials whose values were probably mistyped, as the diagnosis names them."""
-    from uhebo.diagnosis.slips import slips_of
-
-    return slips_of(study)
 
 
 def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:
@@ -94,9 +86,6 @@ def _which(study: Study, trial: FrozenTrial, found: "Recommended") -> str:
 
 def write_hints(study: Study, trial: FrozenTrial, found: "Recommended | None", named: str) -> None:
     """What to know of the points in the table of the best, in sentences: who expects what, luck, bounds."""
-    for slip in mistyped(study):
-        write_text(f"The value of trial {slip.number}, {slip.value:.6g}, looks {slip.how}. If it was mistyped:")
-        write_text(f"  $ uhebo amend {named} {slip.number} {slip.meant:.12g}")
     if found is not None:
         maximise = study.direction == StudyDirection.MAXIMIZE
         if trial.number not in found.numbers or found.is_lucky(trial.value or 0.0, maximise=maximise):

@@ -16,22 +16,26 @@ from optuna.trial import TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import mistyped, on_bounds, recommended, standing, standing_rows, write_front, write_hints
-from uhebo.cli.output import write, write_json, write_table, write_text
-from uhebo.cli.records import counted, expected, origin_of, record
+from uhebo.cli.front import on_bounds, recommended, standing, standing_rows, write_front, write_hints
+from uhebo.cli.output import say, write, write_json, write_table, write_text
+from uhebo.cli.records import cells, counted, expected, origin_of, parameter_names, record, waiting_trials
 from uhebo.cli.settings import kept_in, named_objectives
-from uhebo.cli.spreadsheets import with_unit
+from uhebo.cli.space_file import Kept
+from uhebo.cli.spreadsheets import rounded, with_unit
+from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.extensions import units_of
-from uhebo.optuna_.lease import progress
+from uhebo.optuna_.lease import Lease, progress
 from uhebo.storage.places import Place, place_of, study_at
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
     from uhebo.diagnosis import Diagnosis
 
+MOST_WAITING = 100
+"""Waiting experiments that are listed."""
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
 
 
@@ -50,7 +54,8 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
     with study_at(file, study) as loaded:
         objectives = named_objectives(loaded)
         if len(objectives) > 1 and fronts.front_trials(loaded):
-            write_front(loaded, objectives, as_json, {"study": loaded.study_name})
+            suspicious = warn_of_suspicious(loaded, file, study)
+            write_front(loaded, objectives, as_json, {"study": loaded.study_name, "suspicious": suspicious})
             return
         trial = best_of(loaded)
         if trial is None:
@@ -60,17 +65,19 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
         bounds = on_bounds(loaded, trial, found)
         value["at_bounds"] = [{**asdict(each), "command": each.command(named)} for each in bounds]
-        value["mistyped"] = [asdict(slip) for slip in mistyped(loaded)] if as_json else []
         units = units_of(loaded)
         rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
         rows += standing_rows(loaded, trial, found)
+        value["suspicious"] = warn_of_suspicious(loaded, file, study)
         write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
         if not as_json:
             write_hints(loaded, trial, found, named)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show parameters, settings, trials, who works on them and how long that will take.
+    """Show parameters, settings, trials, which of them wait for a value, and who works on the study.
+
+    Where workers do, also how long that will take.
 
     \b
     Example:
@@ -90,15 +97,15 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         if shown["feasible"] is not None:
             rows["feasible"] = f"{shown['feasible']} of {shown['trials'].get('finished', 0)} finished"
         if "front" in shown:
-            rows["front"] = f"{shown['front']} trials"
+            rows["front"] = f"{shown['front']} trial{'s' * (shown['front'] != 1)}"
         if shown["workers"]:
             silent = max(worker["heard_s"] for worker in shown["workers"])
             names = {worker["worker"] for worker in shown["workers"]}
             rows["workers"] = f"{len(names)} (the most silent one was heard {silent:.0f} s ago)"
         if shown["rate_per_minute"] is not None:
-            rows["rate"] = _rate(shown["rate_per_minute"])
+            rows["rate"] = rate_in_words(shown["rate_per_minute"])
         if shown["left_s"]:
-            rows["time left"] = _duration(shown["left_s"])
+            rows["time left"] = duration(shown["left_s"])
         goal = "objectives" if named_objectives(loaded) else "direction"
         wanted = ", ".join(f"{way} {name}" for name, way in shown["objectives"].items())
         says = wanted if goal == "objectives" else shown["direction"]
@@ -108,16 +115,34 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
         notes |= {n: f"{notes.get(n, '')}, by its logarithm" for n, d in kept.space.items() if getattr(d, "log", False)}
         notes |= {name: f"{notes.get(name, '')}, where {condition}" for name, condition in kept.when.items()}
         write_table(("parameter", "values"), [(n, expected(d) + notes.get(n, "")) for n, d in kept.space.items()])
+        _write_waiting(loaded, kept)
 
 
-def _rate(per_minute: float) -> str:
+def _write_waiting(study: Study, kept: Kept) -> None:
+    """The experiments that were asked for and not told yet, with their settings."""
+    trials = waiting_trials(study)
+    if not trials:
+        return
+    names = parameter_names(trials, kept.space)
+    rows = []
+    for trial in trials[:MOST_WAITING]:
+        short = zip(cells(trial, names), (kept.space.get(name) for name in names), strict=True)
+        rows.append([trial.number, *(rounded(*cell) for cell in short), origin_of(trial)])
+    write_table(["waiting for a value", *(with_unit(name, kept.units) for name in names), "origin"], rows)
+    if len(trials) > MOST_WAITING:
+        say(f"and {len(trials) - MOST_WAITING} more: uhebo history shows them")
+
+
+def rate_in_words(per_minute: float) -> str:
+    """Trials per minute, hour or day: whichever gives a number of 1 or more."""
     for unit, minutes in (("minute", 1), ("hour", 60)):
         if per_minute * minutes >= 1.0:
             return f"{per_minute * minutes:.2g} trials per {unit}"
     return f"{per_minute * 1440:.2g} trials per day"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """So long, roughly."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {unit}"
@@ -129,6 +154,7 @@ def description(study: Study, place: Place) -> dict[str, Any]:
     kept = kept_in(study)
     trials = study.get_trials(deepcopy=False)
     at_work = progress(trials, kept.settings.get("n_trials"))
+    by_program = any(Lease.of(trial) is not None for trial in trials)  # people have no rate
     finished = [trial for trial in trials if trial.state == TrialState.COMPLETE and constraints_of(trial)]
     return {
         "study": study.study_name,
@@ -148,8 +174,9 @@ def description(study: Study, place: Place) -> dict[str, Any]:
         "trials": counted(trials),
         "origins": dict(Counter(origin_of(trial) for trial in trials if trial.state == TrialState.COMPLETE)),
         "workers": [asdict(each) for each in at_work.busy],
-        "rate_per_minute": None if at_work.rate is None else 60 * at_work.rate,
-        "left_s": at_work.left_s,
+        "waiting": [{"number": trial.number, "params": trial.params} for trial in waiting_trials(study)],
+        "rate_per_minute": 60 * at_work.rate if by_program and at_work.rate is not None else None,
+        "left_s": at_work.left_s if by_program else None,
     }
 
 

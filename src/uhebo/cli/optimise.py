@@ -19,6 +19,7 @@ from uhebo.checks import integer, optional_integer
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
+from uhebo.cli.live import live_line
 from uhebo.cli.objective import check_placeholders, is_function, objective_apart, objective_of, raising
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
@@ -29,6 +30,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import FAILURE, abandoned
+from uhebo.optuna_.extensions import extensions_of
 from uhebo.optuna_.fronts import front_trials
 from uhebo.storage.places import Place, load, opened, place_of
 
@@ -200,12 +202,14 @@ def worker(
         Path | None, typer.Option("--spool", metavar="FOLDER", help="Where unsent results are kept.")
     ] = None,
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Append each event as JSON.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No line that shows how far the study is.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Work on a study together with other workers; start as many as you like.
 
     They may be on many machines. Each takes trials until the study has as many as were planned, over all workers. Make
-    the study first, with uhebo create --trials. What is optimised is as in uhebo optimize. See docs/scaling-out.md.
+    the study first, with uhebo create --trials. On a terminal a line shows how far the study is. What is optimised is
+    as in uhebo optimize. See docs/scaling-out.md.
 
     \b
     Example:
@@ -224,9 +228,15 @@ def worker(
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective, prepare = objective_apart(target)
     anew = not is_function(target)
-    done = run(
-        place, lambda store: _job(store, place, study, trials, target), objective, chosen, anew=anew, prepare=prepare
-    )
+    with live_line(quiet) as line:
+
+        def load_job(store: BaseStorage) -> "Job":
+            job = _job(store, place, study, trials, target)
+            if line is not None:
+                line.follow(job.study, job.budget)
+            return job
+
+        done = run(place, load_job, objective, chosen, anew=anew, prepare=prepare)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
@@ -240,6 +250,7 @@ def _job(storage: BaseStorage, place: Place, name: str | None, trials: int | Non
     from uhebo.workers import Job
 
     study = load(storage, place, name)
+    study = corrected(study) if extensions_of(study) else study
     kept = with_sampler(study, n_trials=trials)
     check_placeholders(target, list(kept.space))
     budget = kept.settings.get("n_trials") if trials is None else trials

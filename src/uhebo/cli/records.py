@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.corrections import AMENDED
 from uhebo.optuna_.endings import FAILURE, state_name
+from uhebo.optuna_.lease import Lease
 from uhebo.optuna_.points import ORIGIN
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.storage.explain import listed, one_line
@@ -21,16 +23,19 @@ LEFT_OUT = ("skipped", "dropped")
 """States by a person's word."""
 STATES = {
     TrialState.COMPLETE: "finished",
-    TrialState.RUNNING: "running",
+    TrialState.RUNNING: "waiting",
     TrialState.FAIL: "failed",
     TrialState.PRUNED: "pruned",
-    TrialState.WAITING: "waiting",
+    TrialState.WAITING: "queued",
 }
+"""A trial that was asked for waits for its value; one that a worker holds is `RUNNING`."""
+RUNNING = "running"
 
 ROLES = {"initial": "start-up", "model": "model", "random": "exploration"}
 """What a suggestion is, in words: spread over the space before there is a model, the model's choice, or a random point
 of a method that draws some."""
 WITH_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+WITH_UNIT = re.compile(r"([-+]?[\d.,]+(?:[eE][-+]?\d+)?)\s*[^\d\s.,].*")
 DOUBTFUL_COMMA = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 """1,234 may be a thousand and more, or a little more than one."""
 LONGEST_REASON = 500
@@ -77,6 +82,8 @@ def noted(trials: Sequence[FrozenTrial]) -> list[str]:
 def shown_state(trial: FrozenTrial) -> str:
     """What became of a trial, in one word."""
     name = state_name(trial)
+    if trial.state == TrialState.RUNNING and (lease := Lease.of(trial)) is not None and lease.worker is not None:
+        return RUNNING
     return name if name in LEFT_OUT else STATES[trial.state]
 
 
@@ -145,7 +152,10 @@ def number_in(text: str) -> float:
 
 
 def pointed(text: str) -> str:
-    """What to say of a number with a comma in it."""
+    """What to say of a text that is not a number: one with a comma in it, or with a unit."""
+    unit = WITH_UNIT.fullmatch(text.strip())
+    if unit is not None:
+        return f"; write {unit[1]}, without the unit"
     return " with a decimal point and nothing between thousands" if "," in text else ""
 
 
@@ -164,6 +174,11 @@ def expected(distribution: BaseDistribution) -> str:
     kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
     step = f" in steps of {distribution.step}" if distribution.step not in (None, 1) else ""
     return f"{kind} from {distribution.low} to {distribution.high}{step}"
+
+
+def waiting_trials(study: Study) -> list[FrozenTrial]:
+    """Those that were asked for and not told yet; no worker has them."""
+    return [t for t in study.get_trials(deepcopy=False) if shown_state(t) == STATES[TrialState.RUNNING]]
 
 
 def counted(trials: Sequence[FrozenTrial]) -> dict[str, int]:

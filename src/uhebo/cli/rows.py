@@ -9,7 +9,18 @@ from typing import Any
 from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.records import LEFT_OUT, STATES, expected, number_in, parsed, pointed, shown_state, whole
+from uhebo.cli.records import (
+    LEFT_OUT,
+    RUNNING,
+    STATES,
+    WITH_UNIT,
+    expected,
+    number_in,
+    parsed,
+    pointed,
+    shown_state,
+    whole,
+)
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
@@ -17,10 +28,9 @@ from uhebo.storage.explain import listed
 
 NEAR = 1e-3
 """Share of a parameter's range within which a number counts as the suggested one: spreadsheets round."""
-FAILED, UNDER_WAY = ("failed", "pruned"), ("running", "waiting", *LEFT_OUT)
+FAILED, UNDER_WAY = ("failed", "pruned"), (RUNNING, "waiting", "queued", *LEFT_OUT)
 """States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
-WITH_UNIT = re.compile(r"([-+]?[\d.,]+(?:[eE][-+]?\d+)?)\s*[^\d\s.,].*")
 PLUS_MINUS = re.compile(r"\+\s*/?\s*-")
 FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed)"
 
@@ -62,7 +72,7 @@ def read_row(
     given, number = [cells[name] for name in columns], None
     if history:
         state = cells["state"].lower()
-        if state not in (known := (*STATES.values(), *LEFT_OUT)):
+        if state not in (known := (*STATES.values(), RUNNING, *LEFT_OUT)):
             raise InvalidInputError(f"state is {cells['state']!r}, expected one of {', '.join(known)}")
         pointless = any(not cells[name] for name in needed(space))
         if not any(given) and (state in UNDER_WAY or (state in FAILED and pointless)):
@@ -175,8 +185,7 @@ def value_of(text: str, name: str = "value", infinite: bool = False) -> float:
         value = number_in(text)
     except ValueError as error:
         what = "empty" if not text.strip() else repr(text)
-        unit = WITH_UNIT.fullmatch(text.strip())
-        hint = f"; write {unit[1]}, without the unit" if unit else f"; {FAILED_HINT}"
+        hint = "" if WITH_UNIT.fullmatch(text.strip()) else f"; {FAILED_HINT}"
         raise InvalidInputError(f"{name} is {what}, expected a number{pointed(text)}{hint}") from error
     if math.isnan(value) or (math.isinf(value) and not infinite):
         raise InvalidInputError(f"{name} is {text!r}, which is not a number that an experiment gives; {FAILED_HINT}")

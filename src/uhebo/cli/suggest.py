@@ -17,13 +17,15 @@ from uhebo.cli.calls import shell_name
 from uhebo.cli.front import recommended
 from uhebo.cli.output import only_one, say, write
 from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params, legend
-from uhebo.cli.records import cells, origin_of, parameter_names
+from uhebo.cli.records import cells, origin_of, parameter_names, waiting_trials
 from uhebo.cli.rows import started_number
 from uhebo.cli.settings import ask, with_sampler
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import rounded, with_unit, write_csv, write_xlsx
+from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.diagnosis.outlook import has_model, outlook
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.batches import usual_batch
 from uhebo.optuna_.believe import model_of
 from uhebo.optuna_.points import ORIGIN, REPEATS, point_rng, promising_point, random_point, start_trial
 from uhebo.storage.places import study_at
@@ -80,6 +82,7 @@ def suggest(
         take = _chosen(loaded, kept, fix or (), near, _repeated(loaded, repeat, repeat_best), at_random)
         take = _alike(loaded, kept, same, fix or (), near, take) if same else take
         made: list[int] = []
+        _say_of_others(loaded, file, study, 1 if repeat is not None or repeat_best or at_random else count)
         try:
             made.extend(take() for _ in range(count))
         finally:  # what was suggested before a failure is in the study, and so is shown
@@ -87,12 +90,24 @@ def suggest(
                 _show(loaded, kept, made, Form(as_json, as_csv, decimal_comma, xlsx))
         if repeat_best:
             say(_said_of_best(loaded, made, named=shell_name(file, study)))
+        warn_of_suspicious(loaded, file, study)
         if xlsx is not None:
             say(f"wrote {xlsx}; fill it in, then: uhebo tell {file} --csv {xlsx}")
         elif not (as_json or as_csv):
             others = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
             value = "" if kept.objectives else " VALUE"
             say(f"when a value is known: uhebo tell {file} {made[0]}{value}{others}")
+
+
+def _say_of_others(study: Study, file: str, name: str | None, count: int) -> None:
+    """Experiments that wait already; and whether more are asked for at once than usually, which teaches less."""
+    waiting = len(waiting_trials(study))
+    if waiting:
+        others = "another experiment waits" if waiting == 1 else f"{waiting} other experiments wait"
+        say(f"{others} for a value already: uhebo status {shell_name(file, name)}")
+    usual = usual_batch(study.get_trials(deepcopy=False))
+    if usual is not None and count > usual:
+        say(f"{count} at once, usually {usual} in this study: none of them learns from the results of the others")
 
 
 def _chosen(
@@ -151,8 +166,6 @@ def _alike(
     if unknown:
         known = ", ".join(kept.search_space.columns)
         raise InvalidInputError(f"--same is {unknown[0]!r}, which is no parameter that varies; expected one of {known}")
-    if len(study.directions) > 1:
-        raise InvalidInputError("--same is for one objective; leave it out, and take what the first of a batch has")
     shared: list[str] = []
 
     def take() -> int:
@@ -188,16 +201,15 @@ def _randomly(study: Study, kept: Kept, number: int) -> dict[str, Any]:  # noqa:
 def _promising(
     study: Study, kept: Kept, number: int, *, near: Mapping[str, Any] | None, fixed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if len(study.directions) > 1:
-        raise InvalidInputError("--fix and --near are for one objective; leave them out, or take --random")
-    model = model_of(study)
+    model = model_of(study, 0)
     rng = point_rng(kept.settings.get("seed", 0), number, "part")
     if not has_model(model):
         return promising_point(kept.search_space, None, np.empty((0, 0)), rng, near=near, fixed=fixed)
-    belief = model.believe()
+    belief = model.believe_all()
     under_way = [trial.x for trial in belief.history.trials if trial.state == "running" and trial.x is not None]
     pending = np.array(under_way).reshape(-1, len(belief.space.names))
-    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed, apart=0.0 if near else APART)
+    apart, reference = 0.0 if near else APART, kept.settings.get("reference_point")
+    return promising_point(belief.space, belief, pending, rng, near=near, fixed=fixed, apart=apart, reference=reference)
 
 
 @dataclass(frozen=True)

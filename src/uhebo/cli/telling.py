@@ -16,9 +16,12 @@ from uhebo.cli.output import say, write_json, write_table
 from uhebo.cli.records import record, short_reason
 from uhebo.cli.rows import Known, Trials, error_of, running_number, started_number
 from uhebo.cli.settings import bounds_of, kept_in, named_objectives
+from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.changes import amend, has_ended
 from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.noise import NOISE
 from uhebo.optuna_.points import REPEATS
 from uhebo.space import SearchSpace
@@ -104,7 +107,10 @@ def tell(
             _show(sheet, list(objectives) or ["value"], as_json)
             return
         _store(loaded, sheet.known, space, bounds, trials)
-        _confirm(loaded, sheet, as_json)
+        _confirm(loaded, sheet)
+        suspicious = warn_of_suspicious(loaded, file, study)
+        if as_json:
+            write_json({**_counts(loaded, sheet), "suspicious": suspicious})
 
 
 def _given_error(text: str, told_with: tuple[float | None, ...]) -> tuple[float | None, ...]:
@@ -145,6 +151,9 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
                     system_attrs=named_attributes(values),
                 )
                 study.add_trial(trial)
+            elif has_ended(study, row.number):  # skipped while it waited, and restored
+                given = _as_amendment(study, row, values)
+                amend(study, row.number, failed=row.values is None, **given)
             else:
                 store_named(study, trials[row.number], values, noted)
                 if row.values is None:
@@ -155,6 +164,19 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
     except Exception as error:
         lost = listed(known[done:])
         raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}") from error
+
+
+def _as_amendment(study: Study, row: Known, constraints: dict[str, float]) -> dict[str, Any]:
+    """The same as arguments of `uhebo.amend`."""
+    errors = zip(objective_names(study), row.errors, strict=False)
+    noise = {name: error for name, error in errors if error is not None}
+    value = None if row.values is None else list(row.values)
+    return {
+        "value": value,
+        "constraints": constraints,
+        "attributes": {**row.notes, **row.measured},
+        "noise": noise or None,
+    }
 
 
 def _show(sheet: Sheet, objectives: list[str], as_json: bool) -> None:
@@ -188,18 +210,22 @@ def _say_left(sheet: Sheet) -> None:
         say(f"kept as notes: {listed(sheet.notes)}")
 
 
-def _confirm(study: Study, sheet: Sheet, as_json: bool) -> None:
-    known = sheet.known
-    finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-    best = best_of(study)
-    answered = sum(row.number is not None for row in known)
+def _counts(study: Study, sheet: Sheet) -> dict[str, Any]:
+    """What was stored, and what leads now, for JSON."""
+    answered = sum(row.number is not None for row in sheet.known)
+    counts = {"told": answered, "added": len(sheet.known) - answered, "passed_over": len(sheet.passed_over)}
+    counts |= {"waiting": len(sheet.waiting), "told_before": len(sheet.before), "finished": _finished(study)}
+    objectives, best = named_objectives(study), best_of(study)
+    return {**counts, **(front_record(study, objectives) if len(objectives) > 1 else {"best": best and record(best)})}
+
+
+def _confirm(study: Study, sheet: Sheet) -> None:
     _say_left(sheet)
-    if as_json:
-        counts = {"told": answered, "added": len(known) - answered, "passed_over": len(sheet.passed_over)}
-        counts |= {"waiting": len(sheet.waiting), "told_before": len(sheet.before)}
-        objectives = named_objectives(study)
-        several = len(objectives) > 1
-        found = front_record(study, objectives) if several else {"best": record(best) if best else None}
-        write_json({**counts, "finished": finished, **found})
-    parts = [f"told {answered}"] * bool(answered) + [f"added {len(known) - answered}"] * (answered < len(known))
-    say(f"{', '.join(parts)}; {finished} finished{leader(study)}")
+    answered = sum(row.number is not None for row in sheet.known)
+    added = len(sheet.known) - answered
+    parts = [f"told {answered}"] * bool(answered) + [f"added {added}"] * bool(added)
+    say(f"{', '.join(parts)}; {_finished(study)} finished{leader(study)}")
+
+
+def _finished(study: Study) -> int:
+    return len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))

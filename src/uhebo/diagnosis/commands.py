@@ -25,9 +25,8 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
 
     With several objectives a value is told by its name, `objective`.
     """
-    named = "" if objective is None else f"{objective}="
     if diagnosis.kind == "typo":
-        return tuple(f"uhebo amend {study} {slip.number} {named}{slip.meant:.12g}" for slip in diagnosis.slips)
+        return tuple(amendment(study, slip.number, slip.meant, objective) for slip in diagnosis.slips)
     if diagnosis.kind == "outlier" and diagnosis.trials.infinite_best:
         return (f"uhebo amend {study} {diagnosis.trials.infinite_best[0]} --failed",)
     if diagnosis.kind == "outlier" and diagnosis.belief is not None:
@@ -37,7 +36,7 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
     if special:
         return special
     action = diagnosis.next_action
-    found = [*_more(action, study)]
+    found = [*_more(action, study, diagnosis.trials.batch)]
     if REPEAT.search(action):
         found.append(f"uhebo suggest {study} -n {REPEATS} --repeat-best")
     if OF_THE_FRONT.search(action):
@@ -48,16 +47,26 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
     return tuple(found) or (f"uhebo history {study}",)
 
 
-def _more(action: str, study: str) -> list[str]:
-    """More trials, by the model or at random, as many as the advice says."""
+def amendment(study: str, number: int, value: float, objective: str | None = None) -> str:
+    """The command that gives a trial this value, or confirms it where it has it."""
+    told = f"{value:.17g}" if float(f"{value:.12g}") != value else f"{value:.12g}"
+    return f"uhebo amend {study} {number} {told if objective is None else shlex.quote(f'{objective}={told}')}"
+
+
+def _more(action: str, study: str, batch: int | None) -> list[str]:
+    """More trials, by the model or at random, as many as the advice says; by the model not more than are usually begun
+    together, as each is to learn from those before."""
     match = RUN.search(action)
     if match is None:
         return []
     count = int(match[1])
     if "some of them at random" in action:
         share = max(1, count // 3)
-        return [f"uhebo suggest {study} -n {count - share}", f"uhebo suggest {study} -n {share} --random"]
-    return [f"uhebo suggest {study} -n {count}" + (" --random" if "random" in action else "")]
+        now = min(count - share, batch or count)
+        return [f"uhebo suggest {study} -n {now}", f"uhebo suggest {study} -n {share} --random"]
+    if "random" in action:
+        return [f"uhebo suggest {study} -n {count} --random"]
+    return [f"uhebo suggest {study} -n {min(count, batch or count)}"]
 
 
 def _after_an_accident(diagnosis: Diagnosis, study: str) -> tuple[str, ...]:

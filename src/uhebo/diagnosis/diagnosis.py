@@ -22,7 +22,8 @@ from uhebo.diagnosis.opinions import Hyperparameters, Noise, compare_estimators,
 from uhebo.diagnosis.prospects import Prospects, look_ahead
 from uhebo.diagnosis.search import Search, Trials, count_trials, review_search
 from uhebo.diagnosis.sections import Section, sections_of, table_text, what_matters
-from uhebo.diagnosis.slips import SLIPS_STREAM, Slip, find_slips
+from uhebo.diagnosis.slips import Slip
+from uhebo.diagnosis.suspicious import slips_in
 from uhebo.diagnosis.verdict import Evidence, judge
 from uhebo.diagnosis.words import Kind, Verdict, constant, no_model, say_model
 from uhebo.numerics.threads import single_threaded
@@ -210,7 +211,7 @@ def _gather(
         prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
         importance=rank_parameters(belief, _rng(seed, 6)),
         feasibility=measure_feasibility(belief),
-        slips=find_slips(belief, _rng(seed, SLIPS_STREAM)),
+        slips=slips_in(study, belief.history, belief.model.kernel, seed),
         accidents=find_accidents(study, belief, _rng(seed, 9)),
     )
 

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.belief import History, Trial
 from uhebo.belief.repeats import replicates
 from uhebo.diagnosis.bounds import Side, sides_of
+from uhebo.optuna_.batches import usual_batch
 from uhebo.optuna_.endings import is_left_out
 from uhebo.optuna_.trial_log import infinite_values
 
@@ -30,6 +31,8 @@ class Trials:
     """Of the usable ones, how many have an infinite value, taken as the worst or best finite one."""
     infinite_best: tuple[int, ...] = ()
     """Those of them that count as the best."""
+    batch: int | None = None
+    """How many are usually begun together; None where none was asked for."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ def count_trials(study: Study, usable: int) -> Trials:
         usable=usable,
         infinite=infinite_values(trials)[0] if usable else 0,
         infinite_best=tuple(trial.number for trial in trials if _is_infinite_best(study, trial)) if usable else (),
+        batch=usual_batch(trials),
     )
 
 

@@ -221,8 +221,8 @@ def _noise(noise: Noise) -> Section:
 
 def _layout(layout: Layout, regions: Regions | None) -> Section:
     sentence = (
-        f"The fullest part of the space, {percent(layout.side)} of each range wide, holds {layout.cluster} trials "
-        f"({percent(layout.cluster_share)})."
+        f"The fullest part of the space, {percent(layout.side)} of each range wide, holds "
+        f"{count(layout.cluster, 'trial')} ({percent(layout.cluster_share)})."
     )
     rows = [
         ("trials outside the fullest part", str(layout.outside)),

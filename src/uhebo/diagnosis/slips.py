@@ -13,27 +13,22 @@ be surprising itself; or it is ten times nearer, and among the other values.
 """
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from optuna.study import Study
 from scipy.special import stdtrit
 
-from uhebo.belief import Belief
+from uhebo.belief import History
 from uhebo.belief.units import Units
 from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.opinions import open_noise_prior
-from uhebo.diagnosis.outlook import has_model
 from uhebo.diagnosis.words import SURROGATE, Finding, percent
-from uhebo.errors import UheboError
 from uhebo.estimate import Fit, map_estimate
 from uhebo.gp.data import Data, Domain
 from uhebo.gp.kernels import Kernel
 from uhebo.gp.posterior import Posterior
-from uhebo.optuna_.believe import model_of
 from uhebo.types import Array, Rng
 
 LEVEL = 0.01
@@ -53,7 +48,6 @@ the model is."""
 OUTLIER_SHARE = 0.9
 """Share of the variation of all values from which one of them is an outlier, whatever it was meant to be."""
 LEAST_TRIALS = 8
-SLIPS_STREAM = 8
 """Stream of random numbers that is theirs."""
 MOST_TRIALS = 200
 """Trials beyond which a random sample stands for the others: a fit takes n³."""
@@ -84,23 +78,21 @@ class Slip:
         return abs(self.value - self.predicted) / self.deviation
 
 
-def slips_of(study: Study, seed: int = 0) -> tuple[Slip, ...]:
-    """What `diagnose` finds in a study of one objective; nothing while there is no model."""
-    with suppress(UheboError):
-        model = model_of(study)
-        if has_model(model):
-            return find_slips(model.believe(), np.random.default_rng([seed, SLIPS_STREAM]))
-    return ()
+def find_slips(
+    history: History, kernel: Kernel, rng: Rng, right: Collection[int] = (), among: Collection[int] | None = None
+) -> tuple[Slip, ...]:
+    """The trials whose values were probably mistyped, the clearest first; not those that a person said are `right`.
 
-
-def find_slips(belief: Belief, rng: Rng) -> tuple[Slip, ...]:
-    """The trials whose values were probably mistyped, the clearest first."""
-    history = belief.history
+    `among` are the numbers of the trials that are looked at, if not all.
+    """
     sign = history.outcomes[0].sign
     told = sign * np.array([trial.y for trial in history.finished], dtype=np.float64)
     noise = None if history.data.noise is None else history.data.scale * history.data.noise.deviations
-    X, domain, kernel = history.data.X, history.space.domain, belief.model.kernel
-    return slips_among(belief.numbers, X, told, domain, kernel, sign, rng, noise)
+    numbers = np.array([trial.number for trial in history.finished], dtype=np.intp)
+    rows = np.flatnonzero(np.isin(numbers, list(numbers if among is None else among)))
+    known = None if noise is None else noise[rows]
+    domain, X = history.space.domain, history.data.X
+    return slips_among(numbers[rows], X[rows], told[rows], domain, kernel, sign, rng, known, right)
 
 
 def slips_among(
@@ -112,13 +104,15 @@ def slips_among(
     sign: float,
     rng: Rng,
     noise: Array | None = None,
+    right: Collection[int] = (),
 ) -> tuple[Slip, ...]:
     """The same for values `y` as told; `sign` is 1 where larger ones are better, else -1; `noise` has deviations of the
     values' noise, NaN where not told."""
     most = min(SUSPECTS, len(y) // 4)
     if len(y) < LEAST_TRIALS or np.ptp(y) == 0.0:
         return ()
-    suspects = _suspects(Data.of(X, y, domain, noise), y, kernel, rng)[:most]
+    suspects = [row for row in _suspects(Data.of(X, y, domain, noise), y, kernel, rng) if numbers[row] not in right]
+    suspects = suspects[:most]
     rest = np.setdiff1d(np.arange(len(y)), suspects)
     if np.ptp(y[rest]) == 0.0:
         return ()

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.checks import integer, plain
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import agreed_names, constraints_of, in_order
-from uhebo.optuna_.corrections import KEY, PREFIX, Change, changes_of, still_counting, trials_of
+from uhebo.optuna_.corrections import CONFIRMED, KEY, PREFIX, Change, changes_of, still_counting, trials_of
 from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
 from uhebo.optuna_.extensions import Extension, extensions_of
 from uhebo.optuna_.fronts import objective_names
@@ -59,7 +59,8 @@ def amend(
         study: any Optuna study.
         number: of the trial; it stays the same.
         value: the right value; with several objectives one for each, or {name: value} for those that were wrong. A
-            trial that had failed or was skipped is finished from now on.
+            trial that had failed or was skipped is finished from now on. If it is the value that the trial has, it is
+            confirmed: it counts as right although it looks mistyped.
         failed: in fact the trial gave no value.
         params: {name: value} of the parameters at which the experiment was in fact made.
         constraints: the right values, by name; at most 0 is feasible.
@@ -80,7 +81,7 @@ def amend(
     if values is None and not (failed or points or limits or notes):
         raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
     if values == tuple(trial.values or ()) and not (points or limits or notes):
-        raise InvalidInputError(f"trial {number} has the value {values[0]!r} already; there is nothing to amend")
+        return _confirm(study, trial, value, reason)
     was, now = dict(trial.params), dict(points)
     names, told = objective_names(study), _told(study, trial)
     if values is not None:
@@ -92,6 +93,16 @@ def amend(
     made = Change(int(number), "amend", values=values, failed=failed, params=points, constraints=limits)
     made = replace(made, attributes=notes, was={name: was[name] for name in now if name in was}, now=now)
     return _write(study, made, reason)
+
+
+def _confirm(study: Study, trial: FrozenTrial, value: Values | None, reason: str) -> Change:
+    """Note that a value, as it is, is right."""
+    told = _told(study, trial)
+    right = {name: told[name] for name in (value if isinstance(value, Mapping) else told)}
+    if right.items() <= trial.user_attrs.get(CONFIRMED, {}).items():
+        values = ", ".join(f"{name} {number:g}" for name, number in right.items())
+        raise InvalidInputError(f"trial {trial.number} has {values} already, confirmed; there is nothing to amend")
+    return _write(study, Change(trial.number, "confirm", now=right), reason)
 
 
 def drop(study: Study, number: int, reason: str = "") -> Change:
@@ -112,7 +123,8 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
     if SKIPPED in trial.user_attrs:
         return None
     if trial.state in UNDER_WAY:
-        end_without_value(study, trial, SKIPPED, reason or True)
+        if not has_ended(study, trial.number):
+            end_without_value(study, trial, SKIPPED, reason or True)
     elif trial.state != TrialState.FAIL:
         raise InvalidInputError(
             f"trial {number} is {'pruned' if trial.state == TrialState.PRUNED else 'finished'}, with the value "
@@ -123,14 +135,15 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
 
 
 def restore(study: Study, number: int, reason: str = "") -> Change:
-    """Undo the latest change of a trial; called again, the one before."""
+    """Undo the latest change of a trial; called again, the one before.
+
+    A trial that was skipped while it waited waits again. For Optuna it has ended, so tell its value by `uhebo.amend`,
+    or by `uhebo tell` in the shell.
+    """
     _ended(study, number)
     counting = still_counting(changes_of(study)).get(number, [])
     if not counting:
         raise InvalidInputError(f"trial {number} is as it was told; there is no change to take back")
-    told = next(trial for trial in study_trials(study) if trial.number == number)
-    if counting[-1].what == "skip" and SKIPPED in told.user_attrs:
-        raise InvalidInputError(f"trial {number} was skipped while it was under way; amend it if it has a value")
     taken = counting[-1]
     return _write(study, Change(int(number), "restore", was=taken.now, now=taken.was), reason)
 
@@ -140,17 +153,22 @@ def study_trials(study: Study) -> list[FrozenTrial]:
     return storage_of(study).get_all_trials(study_id_of(study), deepcopy=False)
 
 
+def has_ended(study: Study, number: int) -> bool:
+    """Whether a trial has ended to Optuna, which lets nobody write into it, however it is read."""
+    return next(trial for trial in study_trials(study) if trial.number == number).state.is_finished()
+
+
 def _trial(study: Study, number: int) -> FrozenTrial:
     check_study(study)
     by_number = {trial.number: trial for trial in trials_of(study)}
     if integer("number", number) not in by_number:
-        raise InvalidInputError(f"there is no trial {number!r}; the study has {len(by_number)} trials, from 0")
+        raise InvalidInputError(f"there is no trial {number!r}; the study has 0 to {len(by_number) - 1}")
     return by_number[number]
 
 
 def _ended(study: Study, number: int) -> FrozenTrial:
     trial = _trial(study, number)
-    if trial.state in UNDER_WAY:
+    if trial.state in UNDER_WAY and not has_ended(study, trial.number):
         raise InvalidInputError(
             f"trial {number} is under way and has nothing to change yet; tell its value, or skip it"
         )

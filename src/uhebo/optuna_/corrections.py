@@ -6,9 +6,10 @@ study per change (SQL storages take about 2,000 characters in one), and the tria
     uhebo:change:000003:9f2c   {"trial": 14, "what": "amend", "time": "2026-11-16T21:50:03+00:00", "reason": "typo",
                                 "trials": 18, "values": [29.1], "was": {"value": 291.0}}
 
-`what` is "amend" (new values, parameters, constraints or attributes), "drop" (the trial is no data), "skip" (it was
-never run) or "restore" (the latest change of this trial that still counts is taken back). `trials` is how many trials
-there were. Whoever reads trials for suggestions, beliefs or pictures reads them by `trials_of`, or reads the study
+`what` is "amend" (new values, parameters, constraints or attributes), "confirm" (a value is right although it looks
+wrong), "drop" (the trial is no data), "skip" (it was never run) or "restore" (the latest change of this trial that
+still counts is taken back; one that was skipped while it waited waits again). `trials` is how many trials there were.
+Whoever reads trials for suggestions, beliefs or pictures reads them by `trials_of`, or reads the study
 that `uhebo.optuna_.corrected` returns.
 """
 
@@ -25,6 +26,7 @@ from uhebo.optuna_ import extensions
 from uhebo.optuna_.constraints import constraints_of, is_constraint, named_attributes
 from uhebo.optuna_.endings import DROPPED, FAILURE, SKIPPED
 from uhebo.optuna_.gaps import is_view, storage_of, study_id_of
+from uhebo.optuna_.lease import LEASE
 from uhebo.optuna_.noise import NOISE
 
 PREFIX = "uhebo:change:"
@@ -32,7 +34,9 @@ KEY = re.compile(rf"{PREFIX}\d{{6}}:[0-9a-f]+")
 """A number that says in which order, and some digits that set two changes made at the same time apart."""
 AMENDED = "uhebo:amended"
 """User attribute that a corrected trial has: what was changed, in words."""
-KINDS = ("amend", "drop", "skip", "restore")
+CONFIRMED = "uhebo:confirmed"
+"""User attribute of a trial that is read with values a person said to be right: these, by name."""
+KINDS = ("amend", "confirm", "drop", "skip", "restore")
 STEP = "uhebo:step"
 LEARNT = ("theta", "objective_theta", "constraint_theta", "rewards")
 """Tags of a trial that come from the values of those before it."""
@@ -63,11 +67,15 @@ class Change:
     @property
     def text(self) -> str:
         """An amendment in words: value 291.0 -> 29.1."""
+        if self.what == "confirm":
+            return ", ".join(f"{name} {right:.12g} confirmed" for name, right in self.now.items())
         return ", ".join(f"{name} {self.was.get(name, 'nothing')} -> {now}" for name, now in self.now.items())
 
     @property
     def of_data(self) -> bool:
-        """Whether a model would see it: not where only notes were changed."""
+        """Whether a model would see it: not where only notes were changed, or a value was confirmed."""
+        if self.what == "confirm":
+            return False
         seen = self.values or self.params or self.constraints or NOISE in self.attributes
         return self.what != "amend" or self.failed or bool(seen)
 
@@ -152,6 +160,8 @@ def applied(changes: Sequence[Change], trials: Sequence[FrozenTrial]) -> list[Fr
         start = trial.datetime_start
         misled = start is not None and any(end <= start and trial.number < before for end, before in doubts if end)
         new = _without_learnt(trial) if misled else trial
+        if trial.number not in counting and SKIPPED in trial.user_attrs and _touched(changes, trial.number):
+            new = waiting_again(new)
         for change in counting.get(trial.number, ()):
             new = _changed(new, change)
         result.append(new)
@@ -184,11 +194,30 @@ def _without_learnt(trial: FrozenTrial) -> FrozenTrial:
     return new
 
 
+def waiting_again(trial: FrozenTrial) -> FrozenTrial:
+    """One that was skipped while it waited, and that was taken back: to Optuna it has ended, to us it waits."""
+    new = copy.copy(trial)
+    # Nobody's lease: no worker is to look after it.
+    new.system_attrs = {name: value for name, value in trial.system_attrs.items() if name != LEASE}
+    new.user_attrs = {name: value for name, value in trial.user_attrs.items() if name != SKIPPED}
+    new.state, new.values, new.datetime_complete = TrialState.RUNNING, None, None
+    return new
+
+
+def confirmed(study: Study, name: str, index: int = 0) -> frozenset[int]:
+    """Numbers of the trials of which a person said that this objective, the one of this index, has the right value."""
+    marked = [trial for trial in trials_of(study) if CONFIRMED in trial.user_attrs and trial.values]
+    return frozenset(t.number for t in marked if t.user_attrs[CONFIRMED].get(name) == t.values[index])
+
+
 def _changed(trial: FrozenTrial, change: Change) -> FrozenTrial:
     """One that is under way (it cannot be changed, but anybody can write into a study) stays as it is."""
     if not trial.state.is_finished():
         return trial
     new = copy.copy(trial)
+    if change.what == "confirm":
+        new.user_attrs = {**trial.user_attrs, CONFIRMED: {**trial.user_attrs.get(CONFIRMED, {}), **change.now}}
+        return new
     if change.what in ("drop", "skip"):
         new.state, new.values = TrialState.FAIL, None
         mark = DROPPED if change.what == "drop" else SKIPPED
@@ -200,6 +229,7 @@ def _changed(trial: FrozenTrial, change: Change) -> FrozenTrial:
         user = {name: value for name, value in user.items() if name not in (FAILURE, SKIPPED, DROPPED)}
     elif change.failed:
         new.state, new.values = TrialState.FAIL, None
+        user = {name: value for name, value in user.items() if name not in (SKIPPED, DROPPED)}
         user |= {FAILURE: change.reason} if change.reason else {}
     said = [trial.user_attrs.get(AMENDED), change.text + (f" ({change.reason})" if change.reason else "")]
     new.user_attrs = {**user, AMENDED: "; ".join(filter(None, said))}

@@ -137,6 +137,10 @@ def extended_trials(extensions: Sequence[Extension], trials: Sequence[FrozenTria
         for trial, fits in zip(having, inside.tolist(), strict=True):
             if fits or name not in trial.distributions:
                 trial.distributions[name] = distribution
+    order = dict.fromkeys(name for trial in found for name in trial.params)
+    for trial in found:  # what is kept beside a trial stands where the others have it: tables keep their columns
+        trial.params = {name: trial.params[name] for name in order if name in trial.params}
+        trial.distributions = {name: trial.distributions[name] for name in order if name in trial.distributions}
     return found
 
 

@@ -4,8 +4,8 @@ A trial at such a point is data like any other, and no step of the method's own 
 """
 
 import zlib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,14 @@ from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
 from uhebo.acquire.functions import log_ei
+from uhebo.acquire.hypervolume import HypervolumeSurface
 from uhebo.acquire.limits import log_chance
 from uhebo.belief import Belief
 from uhebo.errors import InvalidInputError
+from uhebo.gp.posterior import Posterior
 from uhebo.methods import Proposal, Step
+from uhebo.methods.pareto import inferred_reference
+from uhebo.numerics.front import boxes, front_above
 from uhebo.optuna_.gaps import own_storage_of, study_id_of
 from uhebo.space import SearchSpace
 from uhebo.space.sampling import uniform
@@ -54,17 +58,20 @@ def promising_point(
     near: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
     apart: float = 0.0,
+    reference: Sequence[float] | None = None,
 ) -> dict[str, Any]:
-    """The point of the largest expected improvement in a part of the space; at random there while there is no model.
+    """The point of the largest expected improvement in a part of the space, of several objectives that of their
+    hypervolume; at random there while there is no model.
 
     Args:
         space: with the columns of the belief.
-        belief: of one objective.
+        belief: of all objectives.
         pending: rows under way: each counts as if it had given what is predicted for it.
         rng: of this suggestion.
         near: parameters within `NEAR` of which the point must lie; choices are the same.
         fixed: parameters that are given.
         apart: share of each range within which no pending point may lie, as long as there are others.
+        reference: the point that the hypervolume is measured from, where one was given, as values are told.
     """
     low, high, columns = _part(space, near, fixed or {})
     rows = _allowed(space, _drawn(space, low, high, rng, DRAWN), columns)
@@ -74,18 +81,7 @@ def promising_point(
         raise InvalidInputError("no point is allowed there: the rules or conditions leave none; loosen what is fixed")
     if belief is None:
         return space.decode(rows[0])
-    posterior = belief.posterior
-    if len(pending):
-        posterior = posterior.grow(pending, posterior.predict(pending)[0])
-    kept = np.array([trial.feasible for trial in belief.history.finished])
-    improvement = log_ei(float(belief.objective.smoothed[kept if kept.any() else slice(None)].max()))
-    limits = tuple(found.limit for found in belief.outcomes[1:])
-
-    def worth(rows: Array) -> Array:
-        mean, variance = posterior.predict(rows)
-        deviation = np.sqrt(np.maximum(variance, 1e-18))
-        return np.asarray(improvement(mean, deviation)[0] + (log_chance(limits, rows) if limits else 0.0))
-
+    worth = _worth(belief, pending, reference)
     scores = worth(rows)
     numeric = space.domain.numeric
     for deviation in ROUNDS:
@@ -97,6 +93,41 @@ def promising_point(
         moved = moved[~_beside(space, moved, pending, apart)]
         rows, scores = np.vstack([leaders, moved]), np.concatenate([worth(leaders), worth(moved)])
     return space.decode(rows[int(np.argmax(scores))])
+
+
+def _worth(belief: Belief, pending: Array, reference: Sequence[float] | None) -> Callable[[Array], Array]:
+    """The logarithm of the expected improvement, of the hypervolume where there are several objectives, and of the
+    chance that the limits are kept."""
+    posteriors = [found.posterior for found in belief.objectives]
+    if len(pending):
+        posteriors = [posterior.grow(pending, posterior.predict(pending)[0]) for posterior in posteriors]
+    kept = np.array([trial.feasible for trial in belief.history.finished])
+    values = np.array([found.smoothed for found in belief.objectives]).T[kept if kept.any() else slice(None)]
+    limits = tuple(found.limit for found in belief.outcomes[len(posteriors) :])
+    improvement: Callable[[Array], Array]
+    if len(posteriors) > 1:
+        worst = inferred_reference(values)
+        if reference is not None:
+            told = zip(belief.objectives, reference, strict=True)
+            worst = np.array([found.units.modelled(each) for found, each in told])
+        predicted = [posterior.predict(pending)[0] for posterior in posteriors] if len(pending) else []
+        front = np.concatenate([values, np.array(predicted).T]) if predicted else values
+        improvement = HypervolumeSurface(posteriors, *boxes(front_above(front, worst), worst))
+    else:
+        improvement = _Improvement(posteriors[0], float(values.max()))
+    return lambda rows: np.asarray(improvement(rows) + (log_chance(limits, rows) if limits else 0.0))
+
+
+@dataclass(frozen=True)
+class _Improvement:
+    """log EI of one objective over a value."""
+
+    posterior: Posterior
+    over: float
+
+    def __call__(self, rows: Array) -> Array:
+        mean, variance = self.posterior.predict(rows)
+        return np.asarray(log_ei(self.over)(mean, np.sqrt(np.maximum(variance, 1e-18)))[0])
 
 
 def kept_apart(step: Step, proposal: Proposal, apart: float) -> Proposal:

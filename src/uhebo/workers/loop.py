@@ -216,7 +216,7 @@ class Shift:
         late = time.monotonic() - began > self.options.grace / 2
         if params is None or late or not taken.fresh or outages != self.retry.outages:
             # Another worker may have taken over, and written parameters of its own: what is stored is what counts.
-            stored = self.retry.call(lambda: self.trials.storage.get_trial(taken.trial_id), "reading a trial").params
+            stored = self.retry.call(lambda: self.trials.params_of(taken.trial_id), "reading a trial")
             mine = self.retry.call(self.watch.beat, "renewing a lease")
             if params is None or not mine or not params.keys() <= stored.keys():
                 self.log.write("abandoned", trial=trial.number)
@@ -258,7 +258,7 @@ class Shift:
         found = None
         with suppress(KeyError):
             trial = self.trials.storage.get_trial(unsent.trial_id)
-            found = (trial.number, trial.params)
+            found = (trial.number, self.trials.params_of(unsent.trial_id))
         fits = len(as_tuple(unsent.value)) == len(self.job.study.directions)
         if found != (unsent.number, unsent.params) or not fits:
             logger.warning(f"an unsent result for trial {unsent.number} is of another study of this name; left out")

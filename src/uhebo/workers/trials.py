@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import optuna
 from optuna.exceptions import UpdateFinishedTrialError
@@ -33,7 +34,7 @@ from sqlalchemy.pool import QueuePool
 
 from uhebo.optuna_.endings import FAILURE, SKIPPED
 from uhebo.optuna_.extensions import refuse_beside
-from uhebo.optuna_.gaps import database_of, id_of, storage_of, study_id_of
+from uhebo.optuna_.gaps import database_of, id_of, is_view, own_storage_of, storage_of, study_id_of
 from uhebo.optuna_.lease import BACK, LEASE, LOST, Lease
 from uhebo.storage.database import exclusive
 
@@ -63,7 +64,8 @@ class SharedTrials:
     """Trials of one study; any method may fail while the database is away, and be called again."""
 
     def __init__(self, study: Study) -> None:
-        refuse_beside(study)
+        if not is_view(study):  # a corrected study keeps beside a trial what its storage does not know
+            refuse_beside(study)
         self.storage = database_of(storage_of(study))
         self._study, self._study_id = study, study_id_of(study)
 
@@ -164,6 +166,11 @@ class SharedTrials:
             return self._set(trial_id, TrialState.COMPLETE, values)
         trial = self.storage.get_trial(trial_id)
         return trial.state == TrialState.COMPLETE and trial.values == values
+
+    def params_of(self, trial_id: int) -> dict[str, Any]:
+        """The parameters of a trial as they are stored, with those kept beside it."""
+        storage = own_storage_of(self._study) if is_view(self._study) else self.storage
+        return storage.get_trial(trial_id).params
 
     def fail(self, taken: Taken, reason: str) -> bool:
         """Mark a trial as failed, and why; False if it is no longer this worker's."""

@@ -1,12 +1,14 @@
 """Are mistyped values found, and right ones left alone? Slips planted into studies of 12 to 60 trials.
 
-    python -m uhebo_experiments.benchmarks.typos [--studies 200] [--jobs 1] [--judge] [--out results/typos]
+    python -m uhebo_experiments.benchmarks.typos [--studies 200] [--jobs 1] [--judge | --tells] [--out results/typos]
 
 A laboratory problem with five factors and five classics, their values brought to a response between 5 and 95 with noise
 of 1.5, as a yield in per cent has. Half of the studies are made by the default, half at random. In each one trial,
 drawn at random, gets its value ten times too large, and in a copy of wrong sign; a third copy stays as it is. A slip
 counts as found if its trial is named, whatever its size: ten times almost nothing cannot be seen, and is among them.
-Finished studies are kept, with their points and values; `--judge` looks for slips in them anew.
+Finished studies are kept, with their points and values; `--judge` looks for slips in them anew. `--tells` looks at
+every tell, from the first to the last, as the shell does (`uhebo.diagnosis.suspicious`), and counts studies in which
+anybody was accused at any time: looking often finds more by chance.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from scipy.optimize import minimize
 
 import uhebo
 from uhebo.diagnosis.slips import Slip, slips_among
+from uhebo.diagnosis.suspicious import enough, standing
 from uhebo.gp.kernels import MATERN52
 from uhebo.numerics.threads import single_threaded
 from uhebo.space import SearchSpace
@@ -99,16 +102,28 @@ class Study:
 
     def found(self, factor: float) -> tuple[Slip, ...]:
         """What is named where the value of that trial is multiplied by this."""
-        told = self.y.copy()
+        return self.among(factor, range(len(self.y)))
+
+    def among(self, factor: float, numbers: Sequence[int]) -> tuple[Slip, ...]:
+        """The same among some of the trials."""
+        told, rows = self.y.copy(), np.sort(np.array(numbers, dtype=np.intp))
         told[self.row] *= factor
-        numbers, rng = np.arange(len(told)), np.random.default_rng(0)
-        return slips_among(numbers, self.X, told, self.space.domain, MATERN52, 1.0, rng)
+        rng = np.random.default_rng(0)
+        return slips_among(rows, self.X[rows], told[rows], self.space.domain, MATERN52, 1.0, rng)
+
+    def at_every_tell(self, factor: float) -> list[set[int]]:
+        """What the shell names after each tell, from the first at which it looks."""
+        look = cache(lambda until: self.among(factor, range(until)))
+        d, n = self.space.domain.dimension, len(self.y)
+        lengths = range(enough(d), n + 1)
+        found = (standing(lambda order: look(len(order)), range(length), d) for length in lengths)
+        return [{slip.number for slip in named} for named in found]
 
 
-def made(response: Response, seed: int) -> Study:
+def made(response: Response, seed: int, series: int = SERIES) -> Study:
     """By the default in even seeds, at random in odd ones."""
-    rng = np.random.default_rng([SERIES, seed])
-    drawn = 1000 * SERIES + seed
+    rng = np.random.default_rng([series, seed])
+    drawn = 1000 * series + seed
     sampler = uhebo.UHESampler(seed=drawn) if seed % 2 == 0 else optuna.samplers.RandomSampler(seed=drawn)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for _ in range(int(rng.integers(FEWEST, MOST + 1))):
@@ -176,18 +191,33 @@ def run(cell: Run) -> list[Record]:
     """The study first, then what was named in it."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     known = responses()
-    study = made(known[cell.seed % len(known)], cell.seed)
+    study = made(known[cell.seed % len(known)], cell.seed, cell.series)
     kept: Record = {"response": study.response, "row": study.row, "X": study.X.tolist(), "y": study.y.tolist()}
     return [kept, *map(asdict, outcomes(study))]
 
 
 def read(records: Sequence[Record], judge: bool) -> list[Outcome]:
     """What was found in a study then, or what is found in it now."""
-    if not judge:
-        return [Outcome(**record) for record in records[1:]]
+    return outcomes(kept_study(records)) if judge else [Outcome(**record) for record in records[1:]]
+
+
+def kept_study(records: Sequence[Record]) -> Study:
+    """The study of these records."""
     space = next(each.space for each in responses() if each.name == records[0]["response"])
     points, values = np.array(records[0]["X"]), np.array(records[0]["y"])
-    return outcomes(Study(records[0]["response"], SearchSpace.of(space), points, values, records[0]["row"]))
+    return Study(records[0]["response"], SearchSpace.of(space), points, values, records[0]["row"])
+
+
+@single_threaded
+def tells(studies: Sequence[Study]) -> str:
+    """Shares of studies by what is said at their tells."""
+    clean = [any(study.at_every_tell(1.0)) for study in studies]
+    slipped = [(study.row, study.at_every_tell(SLIPS["ten times"]), study.space.domain.dimension) for study in studies]
+    told = [row in after[max(row + 1 - enough(d), 0)] for row, after, d in slipped if after]
+    last = [row in after[-1] for row, after, _ in slipped if after]
+    shares = [f"{np.mean(each):.1%}" for each in (clean, told, last)]
+    columns = ["studies", "without a slip: accused at any tell", "ten times: named when told", "named at the end"]
+    return table(columns, [[str(len(studies)), *shares]])
 
 
 def write(folder: Path, studies: int, judge: bool = False) -> Path:
@@ -211,9 +241,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--studies", type=int, default=200, help="studies, each with both slips and without")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--judge", action="store_true", help="look for slips anew in the studies that are there")
+    parser.add_argument("--tells", action="store_true", help="look at every tell of the studies that are there")
+    parser.add_argument("--series", type=int, default=SERIES, help="seed of the studies")
     parser.add_argument("--out", type=Path, default=Path("results/typos"))
     options = parser.parse_args(arguments)
-    compute([Run(seed) for seed in range(options.studies)], Table(options.out / RUNS), run, jobs=options.jobs)
+    compute(
+        [Run(seed, options.series) for seed in range(options.studies)],
+        Table(options.out / RUNS),
+        run,
+        jobs=options.jobs,
+    )
+    if options.tells:
+        runs = [records for header, records in Table(options.out / RUNS) if header["series"] == options.series]
+        print(tells([kept_study(records) for records in runs[: options.studies]]))
+        return
     print(write(options.out, options.studies, options.judge).read_text(encoding="utf-8"))
 
 
