@@ -96,10 +96,11 @@ def _ping_idle(engine: Engine) -> None:
 
     def ping(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
         if time.monotonic() - record.info.get("used", math.inf) > IDLE_S:
-            try:
-                engine.dialect.do_ping(connection)
-            except engine.dialect.loaded_dbapi.Error as error:
-                raise DisconnectionError from error  # the pool opens another one in its place
+            alive = False
+            with suppress(engine.dialect.loaded_dbapi.Error):  # or False, with SQLAlchemy 2.0.0
+                alive = engine.dialect.do_ping(connection)
+            if not alive:
+                raise DisconnectionError  # the pool opens another one in its place
 
     event.listen(engine, "checkin", note)
     event.listen(engine, "checkout", ping)
