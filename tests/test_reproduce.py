@@ -30,14 +30,12 @@ from uhebo_experiments.reproduce.claims import (
     time_claim,
 )
 from uhebo_experiments.reproduce.curves import Curves, curves
-from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, sized
+from uhebo_experiments.reproduce.reproduction import TARGETS, Reproduction, columns, sized
 from uhebo_experiments.reproduce.summary import write_summary
-from uhebo_experiments.table import RUNS
+from uhebo_experiments.table import CLOCK, RUNS
 
 SEEDS = 20
 TINY = (plan.MAIN, "drawn", "raw-units")
-COMMITTED = ("drawn",)
-"""Readings whose records are complete, in the order of the committed page."""
 
 
 def sample(mean: float, spread: float = 0.1, seed: int = 0) -> Array:
@@ -240,10 +238,10 @@ def test_a_second_call_computes_nothing(tiny: Reproduction) -> None:
 def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path) -> None:
     """Every number and verdict of the full run, worked out again; only the line with date and versions may differ."""
     results = Path(__file__).parents[1] / "results" / "reproduction"
-    for name in (RUNS, "surrogate-error.jsonl.gz", "theta-error.jsonl.gz"):
+    for name in (RUNS, CLOCK, "surrogate-error.jsonl.gz", "theta-error.jsonl.gz"):
         (tmp_path / name).symlink_to(results / name)
     drawn = {name: results / "figures" / f"{name}.png" for name in TARGETS[:7]}
-    made = Reproduction(tmp_path, plan.FULL, jobs=1, progress=False, readings=COMMITTED)
+    made = Reproduction(tmp_path, plan.FULL, jobs=1, progress=False, readings=columns())
     write_summary(made, drawn, "uhebo reproduce all")
     again, committed = (
         (folder / "reproduction.md").read_text(encoding="utf-8").partition("## Verdicts")[2]
