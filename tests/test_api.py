@@ -433,7 +433,7 @@ def test_the_surrogate_covers_mixed_spaces() -> None:
 
 
 def test_there_is_no_surrogate_of_nothing() -> None:
-    with pytest.raises(InvalidInputError, match="a surrogate needs a finished trial"):
+    with pytest.raises(InvalidInputError, match="a model needs a finished trial"):
         _ = uhebo.minimize(lambda x, y: math.nan * (x + y), SPACE, 2, seed=0).surrogate
     with pytest.raises(InvalidInputError, match="a parameter that can vary"):
         _ = uhebo.minimize(lambda k: k, {"k": (1, 1)}, 2, seed=0).surrogate

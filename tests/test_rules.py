@@ -337,5 +337,5 @@ def test_a_report_says_that_importances_know_nothing_of_rules() -> None:
     def study(**options: Any) -> optuna.Study:
         return uhebo.minimize(lambda x, y: x + y**2, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 8, seed=0, **options).study
 
-    assert "over the whole ranges" in str(uhebo.diagnose(study(subject_to="x + y <= 1"), hmc=False))
-    assert "over the whole ranges" not in str(uhebo.diagnose(study(), hmc=False))
+    assert "over the whole ranges" in uhebo.diagnose(study(subject_to="x + y <= 1"), hmc=False).account()
+    assert "over the whole ranges" not in uhebo.diagnose(study(), hmc=False).account()

@@ -82,32 +82,37 @@ def suggest(
         take = _chosen(loaded, kept, fix or (), near, _repeated(loaded, repeat, repeat_best), at_random)
         take = _alike(loaded, kept, same, fix or (), near, take) if same else take
         made: list[int] = []
-        _say_of_others(loaded, file, study, 1 if repeat is not None or repeat_best or at_random else count)
+        others = _of_others(loaded, file, study, 1 if repeat is not None or repeat_best or at_random else count)
         try:
             made.extend(take() for _ in range(count))
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
                 _show(loaded, kept, made, Form(as_json, as_csv, decimal_comma, xlsx))
+                for text in others:
+                    say(text)
         if repeat_best:
             say(_said_of_best(loaded, made, named=shell_name(file, study)))
         warn_of_suspicious(loaded, file, study)
         if xlsx is not None:
             say(f"wrote {xlsx}; fill it in, then: uhebo tell {file} --csv {xlsx}")
         elif not (as_json or as_csv):
-            others = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
+            named = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
             value = "" if kept.objectives else " VALUE"
-            say(f"when a value is known: uhebo tell {file} {made[0]}{value}{others}")
+            say(f"when a value is known: uhebo tell {file} {made[0]}{value}{named}")
 
 
-def _say_of_others(study: Study, file: str, name: str | None, count: int) -> None:
+def _of_others(study: Study, file: str, name: str | None, count: int) -> list[str]:
     """Experiments that wait already; and whether more are asked for at once than usually, which teaches less."""
-    waiting = len(waiting_trials(study))
-    if waiting:
+    said = []
+    if waiting := len(waiting_trials(study)):
         others = "another experiment waits" if waiting == 1 else f"{waiting} other experiments wait"
-        say(f"{others} for a value already: uhebo status {shell_name(file, name)}")
+        said.append(f"{others} for a value already: uhebo status {shell_name(file, name)}")
     usual = usual_batch(study.get_trials(deepcopy=False))
     if usual is not None and count > usual:
-        say(f"{count} at once, usually {usual} in this study: none of them learns from the results of the others")
+        said.append(
+            f"{count} at once, usually {usual} in this study: none of them learns from the results of the others"
+        )
+    return said
 
 
 def _chosen(
