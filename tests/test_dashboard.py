@@ -260,7 +260,7 @@ def test_a_live_page_that_only_shows(shell: Shell, monkeypatch: pytest.MonkeyPat
         assert post(running, sent)[0] == 403
 
     watched(shell, monkeypatch, body, "--read-only")
-    assert shell.json("history", "lab.db")[12]["state"] == "running"
+    assert shell.json("history", "lab.db")[12]["state"] == "waiting"
 
 
 def test_a_page_that_cannot_be_renewed_stays(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ ENDED = ("a process was killed: True", "Result of 8 trials, 8 finished")
 EXAMPLES = (
     Example("one_call.py", ("--trials", "12"), ("Result of 12 trials", "The surrogate expects")),
     Example("optuna_study.py", ("--trials", "14", "--folder", "{folder}"), ("after 7 trials", "after 14 trials")),
-    Example("shell.sh", ("{folder}", "2"), ("day 2", "temperature", "Is it worth going on?")),
+    Example("shell.sh", ("{folder}", "2"), ("day 2", "temperature", "the chance that 10 more trials improve")),
     Example("search_cv.py", ("--trials", "12"), ("best f1 over the folds: 0.9", "f1 on data it never saw: 0.9")),
     Example("botorch_loop.py", ("--trials", "2"), ("SingleTaskGP", "UHEModel"), (TORCH, BOTORCH)),
     Example("ray_tune.py", ("--trials", "8", "--folder", "{folder}"), ("8 trials, 0 errors", "best loss"), (RAY,)),
