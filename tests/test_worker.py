@@ -27,6 +27,7 @@ from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.study import Study
 from optuna.trial import TrialState
+from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 import uhebo
@@ -311,6 +312,32 @@ def test_a_beat_whose_answer_got_lost_is_no_reason_to_give_up(url: str) -> None:
     watch.held = taken = new_trial(study, Lease("me"))
     assert SharedTrials(study).beat(taken.trial_id, taken.lease)  # written, and never heard of
     assert watch.beat()
+
+
+def test_a_thread_that_asks_for_a_connection_while_it_is_given_up_gets_one(postgres: Server) -> None:
+    """The pool was emptied under it, and it waited for 30 s, which cost workers their trials."""
+    url = postgres.new_database()
+    study_in(url)[1].engine.dispose()
+    storage = open_database(url, one_connection=True)
+    storage.engine.pool.recreate = lambda: pytest.fail("another pool")
+    trials = SharedTrials(optuna.load_study(study_name=STUDY, storage=storage))
+    asking: list[threading.Thread] = []
+
+    def ask(*_: object) -> None:
+        if not asking:
+            asking.append(threading.Thread(target=trials.held, daemon=True))
+            asking[0].start()
+            asking[0].join(0.2)  # until it waits, or has what it wants
+
+    for moment in ("close", "close_detached"):
+        event.listen(storage.engine, moment, ask)
+    trials.held()
+    trials.give_way()
+    (thread,) = asking
+    wait_for(lambda: not thread.is_alive())
+    trials.give_way()
+    name = url.rpartition("/")[2]
+    wait_for(lambda: postgres.execute(f"select count(*) from pg_stat_activity where datname = '{name}'") == [(0,)])
 
 
 def test_two_beats_at_once_are_no_reason_to_give_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

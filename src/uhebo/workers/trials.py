@@ -196,11 +196,17 @@ class SharedTrials:
         return [trial for trial in running if is_held(trial)]
 
     def give_way(self) -> None:
-        """Close this process's connection unless it is in use: during an evaluation another worker may need one."""
+        """Close this process's connection unless it is in use: during an evaluation another worker may need one.
+
+        It is taken from the pool like any user's. Disposing of the pool instead would empty it under a thread that asks
+        for a connection at that moment, and that thread would wait until the pool's time limit.
+        """
         self.storage.remove_session()
-        pool = self.storage.engine.pool
-        if isinstance(pool, QueuePool) and not pool.checkedout():
-            self.storage.engine.dispose()
+        engine = self.storage.engine
+        if isinstance(engine.pool, QueuePool) and engine.pool.checkedin():
+            connection = engine.raw_connection()
+            connection.detach()
+            connection.close()
 
     def _if_unchanged(self, seen: FrozenTrial, change: Callable[[int], object]) -> bool:
         with suppress(UpdateFinishedTrialError):
