@@ -319,7 +319,7 @@ def test_a_thread_that_asks_for_a_connection_while_it_is_given_up_gets_one(postg
     url = postgres.new_database()
     study_in(url)[1].engine.dispose()
     storage = open_database(url, one_connection=True)
-    storage.engine.pool.recreate = lambda: pytest.fail("another pool")
+    storage.engine.pool.recreate = lambda: pytest.fail("another pool")  # type: ignore[method-assign]
     trials = SharedTrials(optuna.load_study(study_name=STUDY, storage=storage))
     asking: list[threading.Thread] = []
 
