@@ -303,10 +303,10 @@ def test_the_tables_of_methods(tmp_path: Path) -> None:
             # `map` is as often better than `uhe` as it is worse.
             incumbent = -0.39788735772973816 - abs(regret) - 0.05 * regret * (-1) ** seed
             record = {"incumbent": incumbent, "seconds": 0.02, "role": "model"}
-            options = (("exact", True),) if method == "uhe" else ()
+            options = (("exact", True), ("reading", "distinct")) if method == "uhe" else ()
             records = [{**record, "t": 0}, {**record, "t": 1}, {**record, "t": 2}]
             table.add(Cell("branin", method, seed, 2, options=options), records)
-    made = choose.tables(choose.read_runs(table))
+    made = choose.tables(choose.read_runs(table), choose.read_runs(table))
     rows = {row.split("`")[1]: row for row in made["regret"].splitlines()[2:]}
     assert list(rows) == ["uhe", "map", "random"]
     assert "**" in rows["map"]
@@ -321,4 +321,4 @@ def test_the_tables_of_methods(tmp_path: Path) -> None:
 
 def test_no_records_give_a_sentence_and_no_error(tmp_path: Path) -> None:
     (tmp_path / RUNS).write_bytes(b"damaged")
-    assert set(choose.tables(choose.read_runs(Table(tmp_path / RUNS))).values()) == {"No records yet.\n"}
+    assert set(choose.tables(choose.read_runs(Table(tmp_path / RUNS)), {}).values()) == {"No records yet.\n"}
