@@ -1,20 +1,3 @@
-"""The version, as the installation has it: it comes from git tags, by way of the package's metadata.
+"""The version of this package; `pyproject.toml` reads it from here."""
 
-Looked up when first asked for, because `importlib.metadata` takes longer to load than the rest of `import uhebo`.
-"""
-
-FALLBACK = "0.1.0.dev0"
-"""Of a source tree that was never installed, and of a build without git; pyproject.toml has the same word."""
-
-
-def __getattr__(name: str) -> str:
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import metadata
-
-    try:
-        version = metadata.version("uhebo")
-    except metadata.PackageNotFoundError:
-        version = FALLBACK
-    globals()["__version__"] = version
-    return version
+__version__ = "0.2.0"

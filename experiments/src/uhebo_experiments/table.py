@@ -26,7 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, ClassVar, Protocol
 
-from uhebo._version import __version__
+from uhebo_experiments.revision import revision
 
 Record = dict[str, Any]
 
@@ -167,4 +167,4 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
 def _provenance() -> Record:
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "optuna")}
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    return {"versions": {"uhebo": __version__, "python": platform.python_version(), **packages}, "date": today}
+    return {"versions": {"uhebo": revision(), "python": platform.python_version(), **packages}, "date": today}

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-import uhebo
 from uhebo.types import Array
+from uhebo_experiments.revision import revision
 from uhebo_experiments.table import Record
 
 _ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
@@ -43,7 +43,7 @@ def heading(title: str, packages: Sequence[str]) -> str:
 
 
 def versions(packages: Sequence[str]) -> str:
-    found = [f"Python {platform.python_version()}", f"uhebo {uhebo.__version__}"]
+    found = [f"Python {platform.python_version()}", f"uhebo {revision()}"]
     for package in ("numpy", "scipy", *packages):
         try:
             found.append(f"{package} {importlib.metadata.version(package)}")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import optuna
 
-from uhebo._version import __version__
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.numerics.threads import single_threaded
 from uhebo_experiments.peers.neutral import LIBRARIES, PACKAGES, make_library, takes
@@ -20,6 +19,7 @@ from uhebo_experiments.peers.setting import Library, Setting
 from uhebo_experiments.problems.bayesmark import BATCH, BATCHES, TASKS
 from uhebo_experiments.problems.neutral import MAKERS, neutral
 from uhebo_experiments.problems.neutral_task import Task
+from uhebo_experiments.revision import revision
 from uhebo_experiments.table import Record
 
 OURS = "uhebo"
@@ -76,7 +76,7 @@ def run(cell: Run) -> list[Record]:
     task = cell.task
     library = make_library(cell.library, cell.setting(task))
     name = PACKAGES[cell.library.partition("-")[0]]
-    version = __version__ if name == "uhebo" else importlib.metadata.version(name)
+    version = revision() if name == "uhebo" else importlib.metadata.version(name)
     rng = np.random.default_rng([cell.seed, NOISE_STREAM])
     told: list[float] = []
     true: list[float] = []

@@ -36,6 +36,7 @@ from uhebo.types import Array
 from uhebo_experiments.benchmarks.common import table
 from uhebo_experiments.benchmarks.verdicts import LAB, lab_yield
 from uhebo_experiments.problems import problem
+from uhebo_experiments.revision import revision
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Record, Table
 
@@ -225,7 +226,7 @@ def write(folder: Path, studies: int, judge: bool = False) -> Path:
     runs = [each for each in Table(folder / RUNS) if each[0]["seed"] < studies and each[0]["series"] == SERIES]
     found = [outcome for _, records in runs for outcome in read(records, judge)]
     days = sorted({header["date"] for header, _ in runs})
-    versions = uhebo.__version__ if judge else ", ".join(sorted({header["versions"]["uhebo"] for header, _ in runs}))
+    versions = revision() if judge else ", ".join(sorted({header["versions"]["uhebo"] for header, _ in runs}))
     section = f"<!-- --8<-- [start:typos] -->\n\n{report(found)}\n<!-- --8<-- [end:typos] -->"
     head = (
         f"# Mistyped values\n\nMade by `python -m uhebo_experiments.benchmarks.typos` from {len(runs)} studies of "

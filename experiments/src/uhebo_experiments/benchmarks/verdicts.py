@@ -30,6 +30,7 @@ from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.space import SearchSpace
 from uhebo.types import Array, Rng
 from uhebo_experiments.benchmarks.common import table
+from uhebo_experiments.revision import revision
 
 Params = Mapping[str, Any]
 TRUSTED, DOUBTED = ("trust",), ("caution", "do not trust")
@@ -225,7 +226,7 @@ def main() -> None:
     print(text)
     if options.out is not None:
         day = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-        options.out.write_text(f"# Verdicts on studies with known truth\n\nuhebo {uhebo.__version__}, {day}.\n\n{text}")
+        options.out.write_text(f"# Verdicts on studies with known truth\n\nuhebo {revision()}, {day}.\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from uhebo._version import __version__
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import ATTRIBUTE
@@ -29,6 +28,7 @@ from uhebo.types import Array
 from uhebo_experiments.peers.libraries import PACKAGES, package, plain, smac_parameter
 from uhebo_experiments.peers.relaxed import Relaxed
 from uhebo_experiments.problems.practical import Evaluation, Params, Practical
+from uhebo_experiments.revision import revision
 
 SOBOL_POINTS = 10
 """BoTorch has no start-up of its own: as many points as the other samplers start with."""
@@ -215,4 +215,4 @@ ENTRIES: dict[str, Callable[[Practical, int], Entry]] = {
 def version(entry: str) -> str:
     """Of the package behind an entry."""
     name = PACKAGES[entry.partition("-")[0]]
-    return __version__ if name == "uhebo" else importlib.metadata.version(name)
+    return revision() if name == "uhebo" else importlib.metadata.version(name)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uhebo._version import __version__
 from uhebo.errors import UheboError
 from uhebo.methods.start_up import PER_PARAMETER
 from uhebo.numerics.threads import single_threaded
@@ -22,6 +21,7 @@ from uhebo_experiments.peers.relaxed import Params, Relaxed
 from uhebo_experiments.problems import problem
 from uhebo_experiments.problems.sets import FIDELITIES
 from uhebo_experiments.problems.synthetic import Problem
+from uhebo_experiments.revision import revision
 from uhebo_experiments.runner import NOISE_STREAM
 from uhebo_experiments.table import Record
 
@@ -91,7 +91,7 @@ def run_peer(cell: PeerCell) -> list[Record]:
     peer = make_peer(cell.library, case.space, cell.seed, trials, noisy=case.noise > 0.0)
     records = drive(peer, case, cell.seed, trials, tolerant=cell.library not in OUR_METHODS)
     name = PACKAGES[cell.library.partition("-")[0]]
-    records[0]["version"] = __version__ if name == "uhebo" else importlib.metadata.version(name)
+    records[0]["version"] = revision() if name == "uhebo" else importlib.metadata.version(name)
     return records
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from uhebo._version import __version__
 from uhebo.types import Array
 from uhebo_experiments.page import Page
 from uhebo_experiments.reproduce import plan
@@ -18,6 +17,7 @@ from uhebo_experiments.reproduce.plan import Scale
 from uhebo_experiments.reproduce.reproduction import Reproduction
 from uhebo_experiments.reproduce.surrogate_error import grid_points
 from uhebo_experiments.reproduce.under import TIMED
+from uhebo_experiments.revision import revision
 from uhebo_experiments.style import LOOK, TITLES, png_inches
 
 FOUND = 0.1
@@ -31,7 +31,7 @@ def write_summary(reproduction: Reproduction, drawn: dict[str, Path], command: s
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "optuna"))
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     page.text(
-        f"Made by `{command}` with uhebo {__version__} ({versions}) on {today}; the page is worked out from the "
+        f"Made by `{command}` with uhebo {revision()} ({versions}) on {today}; the page is worked out from the "
         "records in the tables beside it (`.jsonl.gz`), each of which has its own versions and date. "
         f"Seeds 0-{scale.seeds - 1}; T = {scale.synthetic_budget} iterations on the synthetic problems and "
         f"{scale.real_budget} on the real ones, after 3d uniform points that all methods share at one seed. "
