@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from uhebo.acquire.limits import Limits
 from uhebo.acquire.maximise import Explored, first_free
-from uhebo.estimate import Fit
+from uhebo.belief.belief import outcome_belief
+from uhebo.estimate import Fit, Model
 from uhebo.estimate.fit import log_posterior
 from uhebo.gp import Posterior, Theta
 from uhebo.gp.priors import Prior
@@ -66,6 +68,28 @@ class AveragedThetas(Step):
             return fit
         drawn = laplace(fit, self.model_used.prior_for(fit.data.dimension), self.rng("arm"))
         return replace(fit, thetas=(*fit.thetas, *drawn))
+
+
+class WarpByEvidence(Step):
+    """A step whose values are warped only where that explains them better: by the likelihood of the values as told,
+    under MAP of either."""
+
+    @cached_property
+    def model_used(self) -> Model:
+        model = super().model_used
+        if not model.warped or self.history.objectives > 1 or not self.history.finished:
+            return model
+        return max((model, replace(model, warped=False)), key=self.evidence)
+
+    def evidence(self, model: Model) -> float:
+        """log p(y), y standardised: that of the modelled values, and the derivative of the warp."""
+        units, data = self.history.modelled(warped=model.warped)
+        posterior = outcome_belief(self.history, 0, model.by("map"), self.slot, self.rng("fit")).fit.posterior
+        found = -0.5 * float(data.y @ posterior.alpha) - float(np.log(posterior.factor.diagonal()).sum())
+        if units.linear:
+            return found
+        slopes = units.warp.slope(self.history.observed(0).y) / units.warped_scale
+        return found + float(np.log(slopes).sum())
 
 
 class Replicating(Step):

@@ -23,7 +23,7 @@ from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import NOTHING, RECIPE, Recipe, auto, is_stuck
 from uhebo.methods.settings import Design
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.candidate_steps import AveragedThetas, Replicating, TrustRegion
+from uhebo_experiments.benchmarks.candidate_steps import AveragedThetas, Replicating, TrustRegion, WarpByEvidence
 from uhebo_experiments.benchmarks.lens import LinearTerm, WarpedInputs
 
 DEFAULT, AGAIN = "auto", "auto, another seed"
@@ -184,6 +184,7 @@ CANDIDATES: dict[str, Candidate] = {
     "reading distinct": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="distinct"))),
     "reading observed": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="observed"))),
     "averaged over thetas": Candidate(step=AveragedThetas),
+    "values warped by evidence": Candidate(step=WarpByEvidence),
     "warped inputs": Candidate(step=WarpedInputs),
     "linear term": Candidate(step=LinearTerm),
     "best points again": Candidate(step=Replicating),
