@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from uhebo_experiments.arena import Board, figure, page, runs, verdict
 from uhebo_experiments.arena.board import SIDES, rows, time_aim
 from uhebo_experiments.arena.runs import Bout, counted, run_bout
 from uhebo_experiments.problems import problem
-from uhebo_experiments.table import RUNS, Record
+from uhebo_experiments.table import CLOCK, RUNS, Record, Table
 
+RESULTS = Path(__file__).parents[1] / "results" / "hyperparameters"
 Runs = list[tuple[Record, list[Record]]]
 
 
@@ -108,3 +110,26 @@ def test_the_arena_from_end_to_end(shell: Shell, tmp_path: Path, monkeypatch: py
     assert "unknown method 'bayes'; choose among auto" in shell.refuses(
         "bench", "hyperparameters", "--libraries", "bayes"
     )
+
+
+def test_the_committed_page_follows_from_the_committed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (RUNS, CLOCK, "hyperparameters.png"):
+        shutil.copy(RESULTS / name, tmp_path)
+    monkeypatch.setattr(page, "draw", lambda _, folder: folder / "hyperparameters.png")
+    text = page.write(tmp_path).with_suffix(".md").read_text(encoding="utf-8")
+    assert text == (RESULTS / "hyperparameters.md").read_text(encoding="utf-8")
+
+
+def test_shares_on_the_page_by_plain_arithmetic() -> None:
+    """The first number of each side, worked out without the code of the page."""
+    text = (RESULTS / "hyperparameters.md").read_text(encoding="utf-8")
+    curves = [(run["method"], run["problem"], records[0]["regret"]) for run, records in Table(RESULTS / RUNS)]
+    for method in ("auto", "uhe", "map", "lb-gp-ucb"):
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{method}` | "))
+        for column, names in zip((1, 3), SIDES.values(), strict=True):
+            shares = []
+            for name in names:
+                ends = [curve[-1] for who, where, curve in curves if (who, where) == (method, name)]
+                assert len(ends) == 20
+                shares.append(np.mean(ends) / np.mean([curve[0] for _, where, curve in curves if where == name]))
+            assert line.strip("| ").split(" | ")[column].split(" ")[0] == f"{np.mean(shares):.2g}"
