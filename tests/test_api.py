@@ -126,9 +126,47 @@ def test_a_study_is_resumed_by_its_name(tmp_path: Path) -> None:
     second = uhebo.minimize(bowl, SPACE, 4, **options)
     assert len(first.study.trials) == len(second.study.trials) == 16
     assert params(second) == params(uhebo.minimize(bowl, SPACE, 16, seed=5, method="map"))
-    assert len(uhebo.minimize(bowl, SPACE, 1, storage=storage).study.trials) == 1  # no name, another study
+    assert len(uhebo.minimize(bowl, SPACE, 1, storage=storage).study.trials) == 17  # the only one in the file
     with pytest.raises(InvalidInputError, match=r"study 'bowl' was made to minimize; call uhebo\.minimize"):
         uhebo.maximize(bowl, SPACE, 1, storage=storage, study_name="bowl")
+
+
+@pytest.mark.parametrize("file", ["study.db", "study.log"])
+def test_a_file_without_a_name_is_one_study_as_in_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"seed": 5, "storage": file, "method": "map"}
+    uhebo.minimize(bowl, SPACE, 12, **options)
+    again = uhebo.minimize(bowl, SPACE, 4, **options)
+    assert again.study.study_name == "study"
+    assert params(again) == params(uhebo.minimize(bowl, SPACE, 16, seed=5, method="map"))
+    assert uhebo.load(file).best_value == again.best_value
+    with pytest.raises(InvalidInputError, match="study 'study' was made to minimize"):
+        uhebo.maximize(bowl, SPACE, 1, storage=file)
+
+
+def test_a_file_without_a_name_refuses_what_is_not_clear(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    uhebo.minimize(bowl, SPACE, 3, seed=0, storage=place)
+    other = {"z": (0.0, 1.0)}
+    with pytest.raises(InvalidInputError, match=r"holds a study with other parameters \(x, y\); give another file"):
+        uhebo.minimize(lambda z: z, other, 3, storage=place)
+    assert len(uhebo.minimize(lambda z: z, other, 3, seed=0, storage=place, study_name="z").study.trials) == 3
+    with pytest.raises(InvalidInputError, match="holds 2 studies: study, z; choose one with study_name="):
+        uhebo.minimize(bowl, SPACE, 3, storage=place)
+    wider = {**SPACE, "more": (0.0, 1.0)}  # a parameter that came later
+    kept = uhebo.minimize(lambda x, y, more: bowl(x, y) + more, wider, 2, storage=place, study_name="study")
+    assert len(kept.study.trials) == 5
+
+
+def test_objectives_without_a_name_are_one_study_too(tmp_path: Path) -> None:
+    for trials in (3, 6):
+        found = uhebo.optimize(
+            lambda x: (x, -x), {"x": (0.0, 1.0)}, 3, directions=["minimize"] * 2, seed=0, storage=tmp_path / "two.db"
+        )
+        assert len(found.study.trials) == trials
+    assert found.study.study_name == "two"
 
 
 def test_a_storage_object_is_taken_too() -> None:

@@ -66,13 +66,15 @@ def minimize(
             `uhebo.When("model == 'svm'", …)` around one of these makes a conditional parameter: it exists only where
             the condition holds. `fn` is called with the parameters that exist, so give it defaults for the others, or
             `**params`.
-        n_trials: number of calls of `fn`; if the study in `storage` has trials already, that many more.
+        n_trials: number of calls of `fn`; each call of `minimize` adds that many to the trials in `storage`.
         seed: same seed, same suggestions.
         method: name of a method (`uhebo.METHODS` lists them; default "auto") or a function `Step -> Proposal`.
         initial: points to be evaluated first, each with a value for every parameter. They count among `n_trials` and
             as part of the initial design. Those that a continued study has already are not evaluated again.
         storage: where trials are kept, as in the shell: "study.db", a database URL, or an Optuna storage; default
-            memory. With `study_name`, an existing study is continued.
+            memory.
+        study_name: the study of that name is continued, or made. Without it, the only study in a file is continued, or
+            one named after the file is made; on a server a new one is made.
         n_jobs: number of trials run at once, in threads.
         executor: where `fn` and `constraints` are called instead: an executor of concurrent.futures, loky, Dask, MPI,
             Ray …; or a function that makes one, called again if the executor breaks; or "processes:8" or

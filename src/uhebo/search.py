@@ -156,7 +156,7 @@ def search(
 
     # What is caught is said above in one line; Optuna would add its traceback.
     with SILENT if how.caught else QUIET, nullcontext() if evaluations is None else evaluations.running():
-        study = _study(direction, how)
+        study = _study(direction, how, searched)
         if extensions_of(study):
             study = corrected(study)  # takes parameters that Optuna would refuse
         enqueue(study, points, n_trials)
@@ -185,13 +185,16 @@ def search(
     return Result(study)
 
 
-def _study(direction: Direction | dict[str, Direction], how: How) -> Study:
-    storage = how.storage
+def _study(direction: Direction | dict[str, Direction], how: How, searched: SearchSpace) -> Study:
+    """A new study, or the one to go on with: that of the name, and without a name the only one in the file."""
+    storage, name = how.storage, how.study_name
     if storage is not None:
         # Here, because it loads SQLAlchemy, which takes longer than a search in memory.
-        from uhebo.storage.places import open_storage
+        from uhebo.storage.places import name_in, open_storage
 
-        storage = open_storage(storage, create=True)
+        storage = open_storage(given := storage, create=True)
+        if name is None and not isinstance(given, BaseStorage):
+            name = name_in(storage, given, searched.names)
     if isinstance(direction, str):
-        return study_in(storage, how.study_name, direction, "call uhebo.{}")
-    return several_in(storage, how.study_name, direction)
+        return study_in(storage, name, direction, "call uhebo.{}")
+    return several_in(storage, name, direction)

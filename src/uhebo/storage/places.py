@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,6 +165,27 @@ def load(storage: BaseStorage, place: Place, name: str | None, *, option: str = 
     if name is not None and name not in names:
         raise InvalidInputError(f"{place.shown} holds no study {name!r}; it holds: {listed(names)}")
     return optuna.load_study(study_name=names[0] if name is None else name, storage=storage)
+
+
+def name_in(storage: BaseStorage, given: str | Path, parameters: Sequence[str]) -> str | None:
+    """The study of a call that names none: the only one in a file, or a new one named after it. None on a server.
+
+    Two functions whose parameters differ are not mixed up because somebody copied the name of a file.
+    """
+    place = place_of(str(given))
+    if place.path is None:
+        return None
+    names = study_names(storage)
+    if not names:
+        return place.default_name
+    study = load(storage, place, None, option="study_name=")
+    theirs = {name for trial in study.get_trials(deepcopy=False) for name in trial.params}
+    if not theirs <= set(parameters):
+        raise InvalidInputError(
+            f"{place.shown} holds a study with other parameters ({listed(sorted(theirs))}); give another file, or "
+            f"study_name={study.study_name!r} to go on with it, or another name for a new study"
+        )
+    return study.study_name
 
 
 @contextmanager
