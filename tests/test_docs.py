@@ -122,6 +122,15 @@ def test_figures_of_the_readme_are_those_of_the_records() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
 
 
+def test_what_is_said_of_verdicts_is_what_was_recorded() -> None:
+    page = (DOCS / "trust.md").read_text(encoding="utf-8")
+    table = (ROOT / "results" / "verdicts.md").read_text(encoding="utf-8").splitlines()[4:12]
+    right = {cells[1].strip(): cells[2].strip() for cells in (line.split("|") for line in table)}
+    assert [right[kind] for kind in ("smooth", "misleading", "too few", "all")] == ["6 of 6"] * 3 + ["30 of 30"]
+    assert "All 18 verdicts were right." in " ".join(page.split())
+    assert '--8<-- "results/verdicts.md:5:12"' in page
+
+
 def test_no_code_hides_from_the_tests() -> None:
     """Every block of code has a language under which it is run."""
     every = [block for page in pages() for block in blocks(page)]
