@@ -25,6 +25,7 @@ from tests.shell import Shell
 from tests.waiting import LIMIT_S
 from uhebo.cli import app, main, settings
 from uhebo.cli.objective import TAIL_BYTES, environment_names
+from uhebo.cli.output import percent
 from uhebo.cli.reading import last_number
 from uhebo.cli.records import parsed, texts
 from uhebo.cli.space_file import parse_param
@@ -987,3 +988,18 @@ def test_wrong_usage_shows_no_password(shell: Shell) -> None:
     shell("best", "lab.db", "postgresql://me:hunter2@h/x", code=2)
     assert "extra argument" in shell.err
     assert "hunter2" not in shell.err
+
+
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [
+        (0.0, "less than 0.1 %"),
+        (0.004, "0.4 %"),
+        (0.38, "38 %"),
+        (0.994, "99 %"),
+        (0.996, "more than 99 %"),
+        (1.0, "more than 99 %"),
+    ],
+)
+def test_a_chance_in_per_cent(chance: float, said: str) -> None:
+    assert percent(chance) == said

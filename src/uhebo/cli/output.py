@@ -56,6 +56,8 @@ def unquoted(text: str) -> str:
 
 
 def percent(chance: float) -> str:
+    if chance >= 0.995:
+        return "more than 99 %"
     return "less than 0.1 %" if chance < 0.001 else f"{100.0 * chance:.2g} %"
 
 
