@@ -362,7 +362,7 @@ def test_the_guide_runs_as_written(shell: Shell) -> None:
     assert shell.json("best", "lab2.db")["value"] == 63.4
     assert shell.json("status", "script.db")["trials"] == {"finished": 5}
     with (shell.folder / "batch.csv").open(newline="") as file:
-        assert [row["number"] for row in csv.DictReader(file)] == ["6", "7", "8", "9"]
+        assert [row["number"] for row in csv.DictReader(file)] == ["2", "3", "4", "5"]
 
 
 def test_the_guides_space_table(shell: Shell) -> None:
