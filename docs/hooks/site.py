@@ -23,8 +23,8 @@ from mkdocs.structure.files import File, Files
 FONT = Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
 
 RESULTS = Path(__file__).parents[2] / "results"
-RESULT_FIGURE = re.compile(r"\]\(\.\./results/([\w./-]+\.png)\)")
-"""As a page in docs/ links it, so that it also shows where the repository is read."""
+RESULT_FIGURE = re.compile(r"\]\(\.\./((?:\.\./)?results/[\w./-]+\.png)\)")
+"""As a page in docs/, or in a folder of it, links it, so that it also shows where the repository is read."""
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -49,7 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    return RESULT_FIGURE.sub(r"](results/\1)", markdown)
+    return RESULT_FIGURE.sub(r"](\1)", markdown)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
