@@ -89,6 +89,10 @@ def bowl(x: float, y: float) -> float:
     return (x - 0.3) ** 2 + y
 
 
+async def waits(x: float, y: float) -> float:
+    return bowl(x, y)
+
+
 def run(*args: Any, **options: Any) -> Any:
     return uhebo.minimize(*(args or (bowl, SPACE, 5)), **options)
 
@@ -144,9 +148,27 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: run(bowl, {"x": (0.0, 1.0), "Y": (0.0, 1.0)}), "fn needs 'y', and the space has 'x', 'Y'; rename 'Y' to 'y'"),
     (lambda: run(lambda p: p["x"], SPACE), "fn needs 'p', and the space has 'x', 'y'; parameters come by name: write def fn(x, y), or def fn(**p)"),
     (lambda: run(bowl, SPACE | {"z": (0, 9)}), "the space has 'z', and fn takes 'x', 'y'; rename it, or add it to the function"),
+    (lambda: run(lambda params: params["x"], SPACE), "fn needs 'params', and the space has 'x', 'y'; parameters come by name: write def fn(x, y), or def fn(**params)"),
+    (lambda: run(lambda p: p["x"], {"x": (0.0, 1.0)}), "fn needs 'p', and the space has 'x'; parameters come by name: write def fn(x), or def fn(**p)"),
+    (lambda: run(lambda x, n_iters: x, {"x": (0.0, 1.0), "n_iter": (1, 9)}), "fn needs 'n_iters', and the space has 'x', 'n_iter'; rename 'n_iter' to 'n_iters'"),
+    (lambda: run(lambda trial: 0.0, SPACE), "fn takes the trial alone, as Optuna's objectives do; write def fn(x, y), or give it to study.optimize with UHESampler"),
+    (lambda: run(lambda: 0.0, {}), "the space has no parameter; expected at least one, such as {'x': (0.0, 1.0)}"),
+    (lambda: run(waits, SPACE), "fn is an async function; await it in a plain one: return asyncio.run(fn(…))"),
+    (lambda: run(lambda x, y: waits(x, y), SPACE), "fn returned <coroutine object waits> in trial 0, expected a number; await it, or in a plain function return asyncio.run(…) of it"),
     (lambda: run(bowl, [(0.0, 1.0)]), "the space is [(0.0, 1.0)], expected a dict such as {'x': (0.0, 1.0)}"),
     (lambda: run(lambda **_: None, SPACE), "fn returned None in trial 0, expected a number; end it with a return statement"),
     (lambda: run(lambda **_: (1.0, 2.0), SPACE), "fn returned (1.0, 2.0) in trial 0, expected a number; for several objectives call uhebo.optimize"),
+    (lambda: run(lambda **_: {"loss": 0.5, "accuracy": 0.9}, SPACE), "fn returned {'loss': 0.5, 'accuracy': 0.9} in trial 0, expected a number; return one entry of it, such as d[\"loss\"]; for several objectives call uhebo.optimize"),
+    (lambda: run(lambda **_: {"loss": 0.5, "status": "ok"}, SPACE), "fn returned {'loss': 0.5, 'status': 'ok'} in trial 0, expected a number; return one entry of it, such as d[\"loss\"]"),
+    (lambda: run(lambda **_: (0.5,), SPACE), "fn returned (0.5,) in trial 0, expected a number; return float(…) of its only element"),
+    (lambda: run(lambda **_: np.array([0.5]), SPACE), "fn returned array([0.5]) in trial 0, expected a number; return float(…) of its only element"),
+    (lambda: run(lambda **_: np.array([0.5, 0.7]), SPACE), "fn returned array([0.5, 0.7]) in trial 0, expected a number; return one number, such as float(….mean()); for several objectives call uhebo.optimize"),
+    (lambda: run(lambda **_: "0.5", SPACE), "fn returned '0.5' in trial 0, expected a number; return float(…) of it"),
+    (lambda: run(lambda **_: "good", SPACE), "fn returned 'good' in trial 0, expected a number; that is text: return the number itself"),
+    (lambda: run(lambda **_: bowl, SPACE), "fn returned <function bowl> in trial 0, expected a number; that is a function: call it"),
+    (lambda: run(lambda **_: 1j, SPACE), "fn returned 1j in trial 0, expected a number; return abs(…) of it, or its real part"),
+    (lambda: run(constraints=lambda x, y: x * y >= 0), "the constraints of trial 0 are True; expected a number at most 0 where the limit is kept, such as 0.25 - x*y; a rule on the parameters is subject_to=['x * y >= 0.25']; the trial's value is kept, it tells nothing of the constraints"),
+    (lambda: run(constraints=lambda x, y: [1.0, x * y < 0]), "the constraints of trial 0 are [1.0, False]; expected a number at most 0 where the limit is kept, such as 0.25 - x*y; a rule on the parameters is subject_to=['x * y >= 0.25']; the trial's value is kept, it tells nothing of the constraints"),
     (lambda: run(bowl, SPACE | {"x": ("a", "b")}), f"parameter 'x': got ('a', 'b'), {A_PARAMETER}; for choices write a list, ['a', 'b']"),
     (lambda: run(bowl, SPACE | {"x": (0.0, 1.0, 0.1)}), f"parameter 'x': got (0.0, 1.0, 0.1), {A_PARAMETER}; write Float(0.0, 1.0, step=0.1)"),
     (lambda: run(bowl, SPACE | {"x": {"low": 0, "high": 1}}), f"parameter 'x': got {{'low': 0, 'high': 1}}, {A_PARAMETER}; write Float(0, 1)"),
@@ -209,9 +231,9 @@ def test_first_mistakes(
     monkeypatch.chdir(tmp_path)
     with pytest.raises((InvalidInputError, AttributeError)) as caught:
         mistake()
-    assert str(caught.value) == message
+    assert re.sub(r" at 0x[0-9a-f]+", "", str(caught.value)) == message
     assert list(tmp_path.iterdir()) == []
-    assert len(made) == message.startswith("fn returned")
+    assert len(made) == message.startswith(("fn returned", "the constraints of trial"))
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -111,16 +111,25 @@ def choice(kind: str, value: T, options: Iterable[T], *, also: str = "") -> T:
 
 def meant(name: str, known: Collection[str]) -> str | None:
     """The known name that was probably meant by another one: a misspelling, or what other libraries call it."""
-    plainly = name.lower().replace("_", "-").replace(" ", "-")
     for each in known:
-        if each.lower().replace("_", "-") == plainly:
+        if _plainly(each) == _plainly(name):
             return each
     for group in SYNONYMS:
-        if name in group or plainly in group:
+        if name in group or _plainly(name) in group:
             for each in known:
                 if each in group:
                     return each
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return alike(name, known)
+
+
+def alike(name: str, known: Collection[str]) -> str | None:
+    """The known name that is spelt almost like another one; for names that are the user's own."""
+    same = (each for each in known if _plainly(each) == _plainly(name))
+    return next(same, None) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def _plainly(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def by_name(*further: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -21,7 +21,7 @@ from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.executor import Evaluations, GivenExecutor
 from uhebo.initial import Points, checked_points, enqueue
 from uhebo.notebook import in_notebook
-from uhebo.objective import Function, call, check_objective, checked_value, checked_values
+from uhebo.objective import Function, call, check_objective
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
 from uhebo.optuna_.extensions import extensions_of
@@ -29,6 +29,7 @@ from uhebo.optuna_.gaps import QUIET, SILENT, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
 from uhebo.result import Result
+from uhebo.returned import checked_value, checked_values
 from uhebo.space import SearchSpace, storable, warn_of_shorthands
 
 LONGEST_REASON = 300
