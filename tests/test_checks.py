@@ -3,7 +3,7 @@
 The table of first mistakes has what people write who have not read the documentation, and the line they get.
 """
 # ruff: noqa: E501  (one mistake per line, with its whole message)
-# mypy: disable-error-code="call-arg, arg-type, attr-defined, call-overload"
+# mypy: disable-error-code="call-arg, arg-type, attr-defined, call-overload, list-item, func-returns-value"
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from typing import Any, get_args
 import numpy as np
 import optuna
 import pytest
+from scipy import stats
 
 import uhebo
 from tests.conftest import require
 from tests.waiting import LIMIT_S
-from uhebo import Categorical, Float, Int, UHERegressor, UHESampler, UHESearchCV
+from uhebo import Categorical, Float, Int, UHERegressor, UHESampler, UHESearchCV, When
 from uhebo.api import OptimizeOptions
 from uhebo.checks import choice, integer, number, optional_integer
 from uhebo.errors import InvalidInputError
@@ -111,8 +112,13 @@ def predict(params: Any) -> Any:
     return result().belief.predict(params)
 
 
-def search(**options: Any) -> Any:
-    svm = require("sklearn.svm", "pip install 'uhebo[sklearn]'").SVC()
+def search_pipeline(**options: Any) -> Any:
+    made = require("sklearn.pipeline", "pip install 'uhebo[sklearn]'").make_pipeline
+    return search(made(require("sklearn.svm", "").SVC()), **options)
+
+
+def search(estimator: Any = None, **options: Any) -> Any:
+    svm = estimator or require("sklearn.svm", "pip install 'uhebo[sklearn]'").SVC()
     given: dict[str, Any] = {"space": {"C": (0.1, 1.0)}, "n_iter": 2, "cv": 2} | options
     return UHESearchCV(svm, **given).fit(np.arange(16.0).reshape(8, 2), [0, 1] * 4)
 
@@ -142,6 +148,19 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: run(n_parallel=4), "n_parallel is for an executor, and none was given; leave it out, or give one"),
     (lambda: run(initial={"x": 0.5, "y": 0.5}), "initial is {'x': 0.5, 'y': 0.5}; expected a list of points such as [{'x': 0.5}]"),
     (lambda: run(study_name=3), "study_name is 3; expected a name such as 'first', or None"),
+    (lambda: run(params=SPACE), "minimize has no option 'params'; did you mean space?"),
+    (lambda: run(n_init=5), "minimize has no option 'n_init'; did you mean n_startup_trials?"),
+    (lambda: run(n_initial_samples=5), "minimize has no option 'n_initial_samples'; did you mean n_startup_trials?"),
+    (lambda: run(kappa=2.0), "minimize has no option 'kappa'; did you mean beta?"),
+    (lambda: run(xi=0.01), "minimize has no option 'xi'; leave it out: acquisition='log-ei' and 'pi' have no margin to set"),
+    (lambda: run(noise=0.1), "minimize has no option 'noise'; leave it out: noise is estimated; deterministic=True says that there is none, uhebo.tell_noise what is known"),
+    (lambda: run(batch_size=4), "minimize has no option 'batch_size'; did you mean n_parallel?"),
+    (lambda: run(args=(1,)), "minimize has no option 'args'; give a function that has them: functools.partial(fn, …)"),
+    (lambda: run(sampler=optuna.samplers.TPESampler()), "minimize has no option 'sampler'; choose a method by name, such as method='uhe'; other samplers are for optuna.create_study(sampler=…)"),
+    (lambda: run(early_stopping=5), "minimize has no option 'early_stopping'; callbacks=[uhebo.StopWhenSettled()] ends a run early"),
+    (lambda: run(storage=":memory:"), "the study file is ':memory:'; to keep nothing leave storage out, else give such as lab.db"),
+    (lambda: run(storage="study.csv"), "the study file is 'study.csv', and a study is a SQLite file; name it study.db"),
+    (lambda: run(storage="postgres://me@host/name"), "postgres://me@host/name: there is no database called 'postgres'; expected a URL such as postgresql+psycopg://user:…@host/name, or a file such as lab.db"),
     (lambda: run(reference_point=[1.0, 1.0]), "reference_point has 2 numbers, and this study has one objective: leave it out"),
     (lambda: run(constraints=bowl, constraints_func=bowl), "constraints and constraints_func are both given; drop constraints_func"),
     # The function and its space
@@ -150,8 +169,8 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: run(bowl, SPACE | {"z": (0, 9)}), "the space has 'z', and fn takes 'x', 'y'; rename it, or add it to the function"),
     (lambda: run(lambda params: params["x"], SPACE), "fn needs 'params', and the space has 'x', 'y'; parameters come by name: write def fn(x, y), or def fn(**params)"),
     (lambda: run(lambda p: p["x"], {"x": (0.0, 1.0)}), "fn needs 'p', and the space has 'x'; parameters come by name: write def fn(x), or def fn(**p)"),
-    (lambda: run(lambda x, n_iters: x, {"x": (0.0, 1.0), "n_iter": (1, 9)}), "fn needs 'n_iters', and the space has 'x', 'n_iter'; rename 'n_iter' to 'n_iters'"),
-    (lambda: run(lambda trial: 0.0, SPACE), "fn takes the trial alone, as Optuna's objectives do; write def fn(x, y), or give it to study.optimize with UHESampler"),
+    (lambda: run(lambda x, n_iters: x + n_iters, {"x": (0.0, 1.0), "n_iter": (1, 9)}), "fn needs 'n_iters', and the space has 'x', 'n_iter'; rename 'n_iter' to 'n_iters'"),
+    (lambda: run(lambda trial: trial, SPACE), "fn takes the trial alone, as Optuna's objectives do; write def fn(x, y), or give it to study.optimize with UHESampler"),
     (lambda: run(lambda: 0.0, {}), "the space has no parameter; expected at least one, such as {'x': (0.0, 1.0)}"),
     (lambda: run(waits, SPACE), "fn is an async function; await it in a plain one: return asyncio.run(fn(…))"),
     (lambda: run(lambda x, y: waits(x, y), SPACE), "fn returned <coroutine object waits> in trial 0, expected a number; await it, or in a plain function return asyncio.run(…) of it"),
@@ -177,10 +196,21 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: Float(0, 1, log=True), "low=0.0 with log=True, expected low > 0; raise it or drop the log"),
     (lambda: Int(0.5, 3), "low is 0.5; expected an integer; use Float for other numbers, Categorical for the rest"),
     (lambda: Categorical("adam", "sgd"), "Categorical takes only choices by position; put the values into one list"),
+    (lambda: Categorical(["a", "b"], ordered=True), "Categorical has no option 'ordered'; it has none, only choices"),
+    (lambda: Categorical(values=["a", "b"]), "Categorical has no option 'values'; did you mean choices?"),
+    (lambda: Float(min=0, max=1), "Float has no option 'min'; did you mean low?"),
+    (lambda: When((0, 1), "m == 'a'"), "When takes a condition and then a parameter; they are exchanged: write When(\"m == 'a'\", (0, 1))"),
+    (lambda: When({"m": "a"}, (0, 1)), "When takes a condition, such as \"kind == 'a'\", and then a parameter; got {'m': 'a'}"),
+    (lambda: run(bowl, {"m": ["a", "b"], "x": When("m = 'a'", (0.0, 1.0)), "y": (0.0, 1.0)}), "the rule \"m = 'a'\" cannot be read: write == in place of = (character 3)"),
+    (lambda: run(subject_to="x < 0.5 && y < 0.5"), "the rule 'x < 0.5 && y < 0.5' cannot be read: write and in place of && (character 9)"),
+    (lambda: run(subject_to="(x < 0.5) & (y < 0.5)"), "the rule '(x < 0.5) & (y < 0.5)' cannot be used: write and in place of & (character 1)"),
     (lambda: Categorical("adam"), "choices are 'adam', expected a list such as ['adam', 'sgd']"),
     # Several objectives
     (lambda: uhebo.optimize(bowl, SPACE, 5, direction=["minimize"] * 2), "optimize has no option 'direction'; did you mean directions?"),
     (lambda: uhebo.optimize(bowl, SPACE, 5, directions=["minimize"]), "directions has 1 objectives; expected 2 to 4; minimize and maximize take one"),
+    (lambda: uhebo.optimize(bowl, SPACE, 5, directions=["max", "min"]), "directions is ['max', 'min']; did you mean 'maximize', 'minimize'? Otherwise expected {'yield': 'maximize', 'cost': 'minimize'}, or a list of directions"),
+    (lambda: front().pick("value_0"), "weights is 'value_0'; expected such as {'value_0': 2.0}"),
+    (lambda: front().pick(within=(0, 1)), "within is (0, 1); expected such as {'value_0': (0.0, 1.0)}"),
     (lambda: front().best_params, "there is no single best trial: the study has 2 objectives, and result.study.best_trials is its front"),
     (lambda: front().belief.predict({"x": 0.5}), "there are several objectives ('value_0', 'value_1'); ask for one: belief.only(name).predict(…)"),
     # The sampler
@@ -190,6 +220,10 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     # What was found
     (lambda: result().best_score, "Result has no attribute 'best_score'; did you mean best_value?"),
     (lambda: result().x, "Result has no attribute 'x'; did you mean best_params?"),
+    (lambda: result().predict({"x": 0.5}), "Result has no attribute 'predict'; did you mean result.belief.predict?"),
+    (lambda: result().best_trial, "Result has no attribute 'best_trial'; did you mean result.study.best_trial?"),
+    (lambda: result().plot("x"), "plot takes no arguments by position; leave them out"),
+    (lambda: result().plot(kind="x"), "plot has no option 'kind'; it has none"),
     (lambda: predict({"x": 0.5}), "parameter 'y' is missing, expected a number from 0.0 to 1.0; correct it, or leave the point out"),
     (lambda: predict({"x": 0.5, "y": 0.5, "z": 1}), "there is no parameter 'z'; the parameters are x, y"),
     (lambda: predict({"x": 0.5, "Y": 0.5}), "there is no parameter 'Y'; did you mean 'y'? The parameters are x, y"),
@@ -199,12 +233,21 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: uhebo.diagnose(result()), "study is a Result; expected an Optuna study, such as result.study or uhebo.load('study.db').study"),
     (lambda: uhebo.load(3), "storage is 3; expected a file, a database URL or an Optuna storage"),
     (lambda: uhebo.load("none.db"), "there is no file none.db; make a study with: uhebo create none.db …"),
+    (lambda: (Path("lab.db").touch(), uhebo.load("lab")), "there is no file lab; did you mean lab.db? Or make a study with: uhebo create lab …"),
+    (lambda: uhebo.tune, "module 'uhebo' has no attribute 'tune'; did you mean uhebo.minimize?"),
+    (lambda: uhebo.fmin, "module 'uhebo' has no attribute 'fmin'; did you mean uhebo.minimize?"),
     (lambda: uhebo.minimise, "module 'uhebo' has no attribute 'minimise'; did you mean uhebo.minimize?"),
     (lambda: uhebo.Integer, "module 'uhebo' has no attribute 'Integer'; did you mean uhebo.Int?"),
     # scikit-learn
     (lambda: search(n_trials=5), "UHESearchCV has no option 'n_trials'; did you mean n_iter?"),
     (lambda: search(seed=0), "UHESearchCV has no option 'seed'; did you mean random_state?"),
     (lambda: search(space={"c": (0.1, 1.0)}), "SVC has no parameter 'c'; did you mean 'C'?"),
+    (lambda: search_pipeline(space={"C": (0.1, 1.0)}), "Pipeline has no parameter 'C'; did you mean 'svc__C'?"),
+    (lambda: search(space={"C": stats.loguniform}), "parameter 'C': loguniform is a distribution without its numbers; write loguniform(low, high)"),
+    (lambda: search(space={"C": stats.uniform}), "parameter 'C': uniform is a distribution without its numbers; write uniform(low, high - low)"),
+    (lambda: search(space={"C": stats.norm}), "parameter 'C': norm is a distribution without its numbers; write norm(…)"),
+    (lambda: UHESearchCV(None, {}).diagnose(), "there is nothing to diagnose yet; call fit first"),
+    (lambda: UHESearchCV(None, {}).report(), "there is nothing to report yet; call fit first"),
     (lambda: search(param_distributions={}), "space and param_distributions are both given; drop one"),
     (lambda: search(space=None, param_distributions={"C": (0.1, 9)}), "parameter 'C': (0.1, 9) is two choices in scikit-learn and a range in uhebo; write [0.1, 9] for the choices, or uhebo.Float(0.1, 9) for the range"),
     (lambda: search(sampler_options={"seed": 0}), "sampler_options has 'seed'; give random_state of UHESearchCV instead"),
@@ -232,7 +275,7 @@ def test_first_mistakes(
     with pytest.raises((InvalidInputError, AttributeError)) as caught:
         mistake()
     assert re.sub(r" at 0x[0-9a-f]+", "", str(caught.value)) == message
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.iterdir() if path.stat().st_size] == []
     assert len(made) == message.startswith(("fn returned", "the constraints of trial"))
 
 

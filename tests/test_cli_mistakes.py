@@ -49,10 +49,25 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("optimize", "mistaken:fine", *NEW, "--param", "depth=1:9"), "the space has 'depth', and mistaken:fine takes 'lr'; rename it, or add it to the function"),
     (("optimize", "mistaken:waits", *NEW), "mistaken:waits is an async function; await it in a plain one: return asyncio.run(waits(…))"),
     (("optimize", *NEW, "--", "echo", "{lrr}"), "there is no parameter for {lrr} in the program's arguments; write {lr}"),
+    (("create", ":memory:", *NEW), "the study file is ':memory:'; to keep nothing leave storage out, else give such as lab.db"),
+    (("create", "sqlite://lab.db", *NEW), "sqlite://lab.db has a slash too few; write sqlite:///lab.db, or lab.db alone"),
+    (("create", "lab.json", *NEW), "the study file is 'lab.json', and a study is a SQLite file; name it lab.db"),
+    (("create", "lab.db", *NEW, "--direction", "max"), "direction is 'max'; did you mean maximize? Otherwise expected minimize or maximize"),
+    (("create", "lab.db", *NEW, "--objective", "yield:max"), "--objective is 'yield:max'; did you mean yield:maximize? Otherwise expected NAME:minimize or NAME:maximize"),
 ]  # fmt: skip
 IN_A_STUDY: list[tuple[tuple[str, ...], str]] = [
     (("worker", "--storage", "lab.db", "mistaken:two"), "mistaken:two needs 'momentum', and the space has 'lr'; add it to the space, rename it, or give it a default"),
     (("worker", "--storage", "lab.db", "--timeout", "60", "mistaken:two"), "mistaken:two needs 'momentum', and the space has 'lr'; add it to the space, rename it, or give it a default"),
+    (("best", "lab"), "there is no file lab; did you mean lab.db? Or make a study with: uhebo create lab …"),
+    (("best", "lba.db"), "there is no file lba.db; did you mean lab.db? Or make a study with: uhebo create lba.db …"),
+]  # fmt: skip
+USAGE: list[tuple[tuple[str, ...], str]] = [
+    (("suggest", "lab.db", "4"), "; write -n 4"),
+    (("suggest", "--storage", "lab.db"), "; the study comes by itself: uhebo suggest lab.db"),
+    (("extend", "lab.db", "--param", "lr=0.01:10"), "; write the parameter by itself: lr=0.01:10"),
+    (("worker", "--storage", "lab.db"), "What is optimised comes last: module:function, or -- and a program with its arguments"),
+    (("optimize", *NEW), "What is optimised comes last: module:function, or -- and a program with its arguments"),
+    (("optimize", "mistaken:fine", "--param", "lr=0.1:1", "--n-trials", "2"), "; write --trials N"),
 ]  # fmt: skip
 
 
@@ -74,6 +89,13 @@ def test_first_mistakes_with_a_study(command: tuple[str, ...], message: str, lab
     lab("create", "lab.db", *NEW)
     assert lab.refuses(*command) == f"error: {message}\n"
     assert lab.json("status", "lab.db")["trials"] == {}
+
+
+@pytest.mark.parametrize(("command", "remedy"), USAGE, ids=ids(USAGE))
+def test_wrong_usage_comes_with_what_to_write(command: tuple[str, ...], remedy: str, lab: Shell) -> None:
+    """After Typer's own words, which are broken into lines and framed on some terminals."""
+    lab(*command, code=2)
+    assert " ".join(remedy.split()) in " ".join(lab.err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,8 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
         )
     if unknown and takes == [TRIAL]:
         raise InvalidInputError(
-            f"{called} takes the trial alone, as Optuna's objectives do; write def {_bare(called)}({', '.join(names)}), "
-            "or give it to study.optimize with UHESampler"
+            f"{called} takes the trial alone, as Optuna's objectives do; write def {_bare(called)}({', '.join(names)})"
+            ", or give it to study.optimize with UHESampler"
         )
     if unknown:
         raise InvalidInputError(

@@ -258,7 +258,8 @@ def worker(
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
     if done.failed and not done.stored and done.signal is None:
         raise InvalidInputError(
-            f"no trial of this worker has a value ({done.failed} failed); uhebo history {place.shown} says why each failed"
+            f"no trial of this worker has a value ({done.failed} failed); uhebo history {place.shown} says why each "
+            "failed"
         )
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
     ended = ended if done.signal is None else f"stopped by signal {done.signal}"
