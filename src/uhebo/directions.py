@@ -34,7 +34,8 @@ def checked_directions(given: Any) -> dict[str, Direction]:
 
 def _meant(named: Mapping[str, Any] | None) -> str:
     """Directions that were probably meant."""
-    near = [meant(each, get_args(Direction)) if isinstance(each, str) else None for each in (named or {}).values()]
+    texts = [each if isinstance(each, str) else getattr(each, "name", "") for each in (named or {}).values()]
+    near = [meant(each, get_args(Direction)) for each in texts]
     return f"did you mean {', '.join(map(repr, near))}? Otherwise " if near and all(near) else ""
 
 

@@ -67,6 +67,9 @@ class How:
             boolean("progress", self.progress)
         if self.n_jobs != -1:
             integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
+        for each in self.callbacks if isinstance(self.callbacks, Iterable) else ():
+            if isinstance(each, type):
+                raise InvalidInputError(f"callbacks has the class {each.__name__}; make one of it: {each.__name__}()")
         if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
             raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
         if not all(isinstance(each, type) and issubclass(each, Exception) for each in self.caught):

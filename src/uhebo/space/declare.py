@@ -216,6 +216,12 @@ def _meant(given: object) -> str:
         return f"; {getattr(getattr(given, 'dist', None), 'name', 'a distribution')} is none of these: write its range"
     if isinstance(given, (str, int, float)):
         return f"; to keep it fixed write [{given!r}]"
+    if isinstance(given, Mapping) and len(pair := given.get("bounds", ())) == 2:
+        return f"; write {tuple(pair)!r}"
+    if given is bool:
+        return "; write [False, True]"
+    if given is float or given is int:
+        return f"; write its range, such as {(0.0, 1.0) if given is float else (1, 10)}"
     if given in (Float, Int, Categorical):
         return f"; give it values, such as {'Categorical([...])' if given is Categorical else 'Float(0.0, 1.0)'}"
     return ""
