@@ -760,7 +760,7 @@ def test_failing_trials(script: Shell) -> None:
     done = script.json("optimize", "objective:mixed", *SPACE, "--trials", "10", "--seed", "2", "--method", "random")
     assert done["trials"]["failed"] + done["trials"]["finished"] == 10
     reasons = [row["failure"] for row in script.json("history", "study.db") if row["state"] == "failed"]
-    assert "the value is 'text', expected a number" in reasons
+    assert "the value is 'text', expected a number; that is text: return the number itself" in reasons
     for name, says in (("none", "'None'"), ("leave", "SystemExit: 3"), ("slow", "no value after 0.05 s")):
         file = f"{name}.db"
         script("optimize", f"objective:{name}", *SPACE, "--timeout", "0.05", "--storage", file, code=1)

@@ -365,7 +365,9 @@ def test_row_21_an_exhausted_space_repeats_and_does_not_hang(method: str) -> Non
 
 @both_methods
 def test_row_22_an_empty_space_is_a_valid_empty_trial(method: str) -> None:
-    result = uhebo.minimize(lambda: 1.0, {}, 3, seed=0, method=method)
+    with pytest.raises(InvalidInputError, match="the space has no parameter"):
+        uhebo.minimize(lambda: 1.0, {}, 3, seed=0, method=method)
+    result = uhebo.minimize(lambda trial: 1.0 + 0 * trial.number, {}, 3, seed=0, method=method)
     assert [trial.params for trial in result.study.trials] == [{}] * 3
     assert result.best_params == {}
     assert result.best_value == 1.0

@@ -460,7 +460,7 @@ def test_distributions_that_cannot_be_searched_are_refused(given: Any, message: 
 def test_a_report_of_a_search(tmp_path: Path) -> None:
     storage = tmp_path / "search.db"  # as in the shell
     search = UHESearchCV(SVC(), SVM_SPACE, n_iter=3, cv=2, random_state=0, storage=storage)
-    with pytest.raises(InvalidInputError, match="nothing to report yet; call fit first"):
+    with pytest.raises(NotFittedError, match="nothing to report yet; call fit first"):
         search.report(tmp_path / "report.html")
     search.fit(IRIS_X, IRIS_Y)
     assert f"{search.best_score_:.6g}" in search.report(tmp_path / "report.html").read_text(encoding="utf-8")
@@ -487,7 +487,7 @@ def test_misuse_is_a_typed_error(options: dict[str, Any], message: str) -> None:
 
 
 def test_diagnose_before_fit() -> None:
-    with pytest.raises(InvalidInputError, match="fit first"):
+    with pytest.raises(NotFittedError, match="fit first"):
         UHESearchCV(SVC(), SVM_SPACE).diagnose()
 
 

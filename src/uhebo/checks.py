@@ -20,12 +20,40 @@ P = ParamSpec("P")
 LARGEST = sys.float_info.max
 SYNONYMS = (
     {"n_trials", "n_iter", "n_calls", "max_evals", "num_trials", "budget", "maxiter", "iterations", "n_iterations"},
-    {"n_startup_trials", "init_points", "n_initial_points", "num_initial_points", "n_initial"},
+    {
+        "n_startup_trials",
+        "init_points",
+        "n_initial_points",
+        "num_initial_points",
+        "n_initial",
+        "n_init",
+        "n_initial_samples",
+        "n_random_starts",
+        "num_sobol_trials",
+    },
     {"initial", "x0", "points_to_evaluate", "initial_points"},
     {"seed", "random_state", "random_seed", "rng"},
-    {"method", "sampler", "algorithm", "algo", "strategy"},
+    {"method", "algorithm", "algo", "strategy"},
     {"n_jobs", "workers", "n_workers", "num_workers"},
-    {"space", "bounds", "pbounds", "dimensions", "search_space", "search_spaces", "param_grid", "param_distributions"},
+    {"n_parallel", "batch_size", "max_parallel", "max_concurrent"},
+    {"beta", "kappa"},
+    {"low", "min", "lower", "minimum"},
+    {"high", "max", "upper", "maximum"},
+    {"log", "log_scale", "logscale", "prior"},
+    {"choices", "values", "options", "categories"},
+    {
+        "space",
+        "bounds",
+        "pbounds",
+        "dimensions",
+        "search_space",
+        "search_spaces",
+        "param_grid",
+        "param_distributions",
+        "params",
+        "parameters",
+        "domain",
+    },
     {"fn", "func", "function", "objective"},
     {"acquisition", "acq_func", "acquisition_function", "acq"},
     {"progress", "show_progress_bar", "progress_bar", "verbose", "disp"},
@@ -39,7 +67,17 @@ SYNONYMS = (
     {"log-ei", "ei", "logei", "expected-improvement"},
     {"ucb", "lcb", "gp-ucb"},
     {"thompson", "ts", "thompson-sampling"},
-    {"minimize", "min", "minimise"},
+    {
+        "minimize",
+        "min",
+        "minimise",
+        "fmin",
+        "tune",
+        "gp_minimize",
+        "forest_minimize",
+        "BayesianOptimization",
+        "Optimizer",
+    },
     {"maximize", "max", "maximise"},
     {"auto", "gp", "bo", "default"},
     {"Int", "Integer", "Discrete"},
@@ -52,9 +90,23 @@ SYNONYMS = (
     {"pareto", "best_trials", "pareto_front"},
 )
 """Names for the same thing, ours among those that other libraries have."""
+NOISE = "leave it out: noise is estimated; deterministic=True says that there is none, uhebo.tell_noise what is known"
 INSTEAD = {
     "direction": "call uhebo.minimize or uhebo.maximize, or give it to the study",
     "directions": "uhebo.optimize takes several objectives",
+    "maximize": "call uhebo.maximize",
+    "minimize": "call uhebo.minimize",
+    "sampler": "choose a method by name, such as method='uhe'; other samplers are for optuna.create_study(sampler=…)",
+    "pruner": "give it to optuna.create_study(pruner=…), with UHESampler as its sampler",
+    "load_if_exists": "leave it out: a study that has this name already is continued",
+    "xi": "leave it out: acquisition='log-ei' and 'pi' have no margin to set",
+    "noise": NOISE,
+    "alpha": NOISE,
+    "args": "give a function that has them: functools.partial(fn, …)",
+    "kwargs": "give a function that has them: functools.partial(fn, …)",
+    "patience": "callbacks=[uhebo.StopWhenSettled()] ends a run early",
+    "tol": "callbacks=[uhebo.StopWhenSettled()] ends a run early",
+    "early_stopping": "callbacks=[uhebo.StopWhenSettled()] ends a run early",
 }
 """What to do in place of giving an option."""
 
@@ -111,16 +163,25 @@ def choice(kind: str, value: T, options: Iterable[T], *, also: str = "") -> T:
 
 def meant(name: str, known: Collection[str]) -> str | None:
     """The known name that was probably meant by another one: a misspelling, or what other libraries call it."""
-    plainly = name.lower().replace("_", "-").replace(" ", "-")
     for each in known:
-        if each.lower().replace("_", "-") == plainly:
+        if _plainly(each) == _plainly(name):
             return each
     for group in SYNONYMS:
-        if name in group or plainly in group:
+        if name in group or _plainly(name) in group:
             for each in known:
                 if each in group:
                     return each
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return alike(name, known)
+
+
+def alike(name: str, known: Collection[str]) -> str | None:
+    """The known name that is spelt almost like another one; for names that are the user's own."""
+    same = (each for each in known if _plainly(each) == _plainly(name))
+    return next(same, None) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def _plainly(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def by_name(*further: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -144,12 +205,12 @@ def check_call(
     fn: Callable[..., Any], further: tuple[Callable[..., Any], ...], positional: int, given: Iterable[str]
 ) -> None:
     """Refuse arguments that a function does not have; those that are missing Python itself names well."""
-    called = fn.__qualname__.split(".")[0]
+    called = fn.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     ordered, known = _arguments(fn, further)
     if positional > len(ordered):
         first = ", ".join(name for name in ordered if name != "self")
         others = [name for name in known if name not in ordered]
-        rest = "put the values into one list"
+        rest = "put the values into one list" if first else "leave them out"
         if others:
             rest = f"write {'the rest' if first else 'them'} by name, such as {others[0]}=…"
         takes = f"only {first}" if first else "no arguments"
@@ -165,7 +226,9 @@ def _instead(name: str, known: tuple[str, ...], ordered: tuple[str, ...]) -> str
         return f"did you mean {near}?"
     if name in INSTEAD:
         return INSTEAD[name]
-    return f"its options are {', '.join(sorted(set(known) - set(ordered)))}"
+    options = sorted(set(known) - set(ordered))
+    only = ", ".join(each for each in ordered if each != "self")
+    return f"its options are {', '.join(options)}" if options else f"it has none{only and f', only {only}'}"
 
 
 @cache

@@ -8,6 +8,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
+from uhebo.checks import meant
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_several_objectives
 
@@ -21,13 +22,21 @@ def checked_directions(given: Any) -> dict[str, Direction]:
         named = {f"value_{i}": direction for i, direction in enumerate(given)}
     if named is None or not all(isinstance(n, str) and n and d in get_args(Direction) for n, d in named.items()):
         raise InvalidInputError(
-            f"directions is {given!r}; expected {{'yield': 'maximize', 'cost': 'minimize'}}, or a list of directions"
+            f"directions is {given!r}; {_meant(named)}expected {{'yield': 'maximize', 'cost': 'minimize'}}, or a list "
+            "of directions"
         )
     if not 1 < len(named) <= MOST_OBJECTIVES:
         raise InvalidInputError(
             f"directions has {len(named)} objectives; expected 2 to {MOST_OBJECTIVES}; minimize and maximize take one"
         )
     return dict(named)
+
+
+def _meant(named: Mapping[str, Any] | None) -> str:
+    """Directions that were probably meant."""
+    texts = [each if isinstance(each, str) else getattr(each, "name", "") for each in (named or {}).values()]
+    near = [meant(each, get_args(Direction)) for each in texts]
+    return f"did you mean {', '.join(map(repr, near))}? Otherwise " if near and all(near) else ""
 
 
 def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:

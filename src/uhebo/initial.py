@@ -18,6 +18,8 @@ def checked_points(points: Points, space: SearchSpace) -> list[dict[str, Any]]:
     """Points with every parameter that is active there and no other, in the types that the space has."""
     if isinstance(points, (str, Mapping)) or not isinstance(points, Iterable):
         raise InvalidInputError(f"initial is {points!r}; expected a list of points such as [{{'x': 0.5}}]")
+    if hasattr(points, "to_dict"):
+        raise InvalidInputError("initial is a data frame; expected a list of points: initial=frame.to_dict('records')")
     checked = []
     for i, point in enumerate(points):
         if not isinstance(point, Mapping):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, Trial
 
-from uhebo.checks import meant
+from uhebo.checks import alike
 from uhebo.errors import CannotEvaluate, InvalidInputError
+from uhebo.returned import LONGEST
 
 Function = Callable[..., float]
 """The user's: one keyword argument per parameter, and the trial if it has an argument `trial`; returns a number."""
@@ -21,8 +22,6 @@ Objective = Callable[[int, Mapping[str, Any], TrialGetter | None], Value]
 """Number of a trial, its parameters, and what gets the trial; None in a process without a connection to the study."""
 TRIAL = "trial"
 """Argument for which a function gets the trial, unless a parameter of the space has that name."""
-LONGEST = 200
-"""Characters kept of something that is not a value, for the message."""
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -66,7 +65,14 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
         raise InvalidInputError(
             f"{called} is {fn!r}; expected a function called with one keyword argument per parameter"
         )
-    arguments, names = _arguments(fn), list(names)
+    names = list(names)
+    if not names and not takes_trial(fn, names):
+        raise InvalidInputError("the space has no parameter; expected at least one, such as {'x': (0.0, 1.0)}")
+    if inspect.iscoroutinefunction(fn):
+        raise InvalidInputError(
+            f"{called} is an async function; await it in a plain one: return asyncio.run({_bare(called)}(…))"
+        )
+    arguments = _arguments(fn)
     if arguments is None:
         return
     needed = [a.name for a in arguments if a.default is a.empty and a.kind in (*BY_NAME, a.POSITIONAL_ONLY)]
@@ -82,23 +88,42 @@ def check_objective(fn: object, names: Iterable[str], optional: Collection[str] 
             "from it"
         )
     if missing:
-        near = [] if open_ended else [(name, meant(name, [n for n in names if n not in takes])) for name in missing]
-        renamed = [f"rename {other!r} to {name!r}" for name, other in near if other]
-        todo = renamed[0] if renamed else "add it to the space, rename it, or give it a default"
-        if len(needed) == 1 and len(names) > 1 and not renamed:
-            todo = f"parameters come by name: write def fn({', '.join(names)}), or def fn(**{needed[0]})"
-        raise InvalidInputError(
-            f"{called} needs {_listed(missing)}, and the space has {_listed(names) or 'no parameter'}; {todo}"
-        )
+        spare = [] if open_ended else [name for name in names if name not in takes]
+        todo = _instead_of_missing(missing, needed, names, spare, called)
+        raise InvalidInputError(f"{called} needs {_listed(missing)}, and the space has {_listed(names)}; {todo}")
     if absent:
         raise InvalidInputError(
             f"{called} needs {_listed(absent)}, which not every point has; give it a default such as {absent[0]}=None"
+        )
+    if unknown and takes == [TRIAL]:
+        raise InvalidInputError(
+            f"{called} takes the trial alone, as Optuna's objectives do; write def {_bare(called)}({', '.join(names)})"
+            ", or give it to study.optimize with UHESampler"
         )
     if unknown:
         raise InvalidInputError(
             f"the space has {_listed(unknown)}, and {called} takes {_listed(takes) or 'no argument'}; "
             "rename it, or add it to the function"
         )
+
+
+def _instead_of_missing(
+    missing: Sequence[str], needed: Sequence[str], names: Sequence[str], spare: Sequence[str], called: str
+) -> str:
+    """What to do about arguments that are no parameters; `spare` are parameters that are no arguments."""
+    near = [(name, alike(name, spare)) for name in missing]
+    renamed = [f"rename {other!r} to {name!r}" for name, other in near if other]
+    if renamed:
+        return renamed[0]
+    if len(needed) == 1:
+        every = f"def {_bare(called)}({', '.join(names)})"
+        return f"parameters come by name: write {every}, or def {_bare(called)}(**{needed[0]})"
+    return "add it to the space, rename it, or give it a default"
+
+
+def _bare(called: str) -> str:
+    """A function's name without its module."""
+    return called.rpartition(":")[2].rpartition(".")[2]
 
 
 def takes_trial(fn: Callable[..., Any], names: Iterable[str]) -> bool:
@@ -118,22 +143,6 @@ def call(fn: Callable[..., Any], params: Mapping[str, Any], trial: Callable[[], 
     return fn(**params, **{TRIAL: trial()})
 
 
-def checked_value(value: Any, number: int) -> float:
-    """What `fn` returned, as a float; NaN passes, and Optuna fails the trial for it."""
-    try:
-        if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        instead = ""
-        if value is None:
-            instead = "; end it with a return statement"
-        elif isinstance(value, (tuple, list, Mapping)) and len(value) > 1:
-            instead = "; for several objectives call uhebo.optimize"
-        shown = repr(value)[:LONGEST]
-        raise InvalidInputError(f"fn returned {shown} in trial {number}, expected a number{instead}") from None
-
-
 def _arguments(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:
     """None where Python cannot tell, as for some functions written in C."""
     try:
@@ -144,15 +153,3 @@ def _arguments(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
-
-
-def checked_values(returned: Any, names: Sequence[str], number: int) -> list[float]:
-    """What `fn` returned, as one float for each objective; NaN passes, and Optuna fails the trial for it."""
-    if isinstance(returned, Mapping) and set(returned) == set(names):
-        returned = [returned[name] for name in names]
-    several = isinstance(returned, (Sequence, np.ndarray)) and not isinstance(returned, (str, bytes))
-    if not several or len(returned) != len(names):
-        raise InvalidInputError(
-            f"fn returned {returned!r} in trial {number}, expected {len(names)} numbers: {', '.join(names)}"
-        )
-    return [checked_value(value, number) for value in returned]

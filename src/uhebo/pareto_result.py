@@ -91,6 +91,9 @@ class ParetoResult(Result):
             within: objective -> (smallest, largest) value that is acceptable, None for no bound.
         """
         names = list(self.objectives)
+        for argument, given, form in (("weights", weights, "2.0"), ("within", within, "(0.0, 1.0)")):
+            if given is not None and not isinstance(given, Mapping):
+                raise InvalidInputError(f"{argument} is {given!r}; expected such as {{{names[0]!r}: {form}}}")
         for given in (weights or {}, within or {}):
             for name in given:
                 if name not in names:

@@ -12,7 +12,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief import Belief
-from uhebo.checks import meant
+from uhebo.checks import by_name, meant
 from uhebo.errors import InvalidInputError
 from uhebo.notebook import one_line, panel, sentence, table
 from uhebo.optuna_.believe import believe
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from uhebo.diagnosis import Diagnosis, Recommended
+
+ELSEWHERE = {
+    **{name: f"result.belief.{name}" for name in ("predict", "quantiles", "sample")},
+    **{name: f"result.study.{name}" for name in ("best_trial", "ask", "tell", "add_trial", "enqueue_trial")},
+}
+"""What is looked for here -> where it is."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,7 @@ class Result:
 
         return diagnose(self.study)
 
+    @by_name()
     def plot(self) -> dict[str, Any]:
         """Pictures of the search as Plotly figures, by name (needs `pip install 'uhebo[plot]'`)."""
         from uhebo.report import figures
@@ -153,7 +160,8 @@ class Result:
 
         def __getattr__(self, name: str) -> Any:
             """Only for what is not there: say what there is."""
-            near = None if name.startswith("_") else meant(name, [each for each in dir(type(self)) if each[0] != "_"])
+            known = [each for each in dir(type(self)) if each[0] != "_"]
+            near = None if name.startswith("_") else ELSEWHERE.get(name) or meant(name, known)
             hint = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 

@@ -21,7 +21,7 @@ from uhebo.errors import EvaluationFailed, InvalidInputError
 from uhebo.executor import Evaluations, GivenExecutor
 from uhebo.initial import Points, checked_points, enqueue
 from uhebo.notebook import in_notebook
-from uhebo.objective import Function, call, check_objective, checked_value, checked_values
+from uhebo.objective import Function, call, check_objective
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
 from uhebo.optuna_.extensions import extensions_of
@@ -29,6 +29,7 @@ from uhebo.optuna_.gaps import QUIET, SILENT, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
 from uhebo.result import Result
+from uhebo.returned import checked_value, checked_values
 from uhebo.space import SearchSpace, storable, warn_of_shorthands
 
 LONGEST_REASON = 300
@@ -66,6 +67,9 @@ class How:
             boolean("progress", self.progress)
         if self.n_jobs != -1:
             integer("n_jobs", self.n_jobs, 1, also=", or -1 for one per processor")
+        for each in self.callbacks if isinstance(self.callbacks, Iterable) else ():
+            if isinstance(each, type):
+                raise InvalidInputError(f"callbacks has the class {each.__name__}; make one of it: {each.__name__}()")
         if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
             raise InvalidInputError(f"callbacks is {self.callbacks!r}; expected a list of functions (study, trial)")
         if not all(isinstance(each, type) and issubclass(each, Exception) for each in self.caught):

@@ -24,6 +24,7 @@ from uhebo.belief.history import FAILING, History, Outcome, Slot
 from uhebo.belief.mixture import mixture_quantile
 from uhebo.belief.points import Points, points_of
 from uhebo.belief.units import Units
+from uhebo.checks import by_name
 from uhebo.errors import InvalidInputError
 from uhebo.estimate import Fit, Model
 from uhebo.gp.data import Data, Theta
@@ -206,6 +207,7 @@ class Belief:
         }
         return {reason: number for reason, number in reasons.items() if number}
 
+    @by_name()
     def predict(self, params: Points) -> tuple[Any, Any]:
         """Mean and standard deviation of the objective (noise left out) at one point, or arrays of them at several.
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from uhebo.checks import meant
+from uhebo.checks import alike
 from uhebo.errors import InvalidInputError
 from uhebo.space import SearchSpace
 
@@ -21,7 +21,7 @@ def points_of(given: Any, space: SearchSpace) -> tuple[list[Mapping[str, Any]], 
     known = {*space.distributions, *space.others}
     for name in dict.fromkeys(str(name) for point in points for name in point):
         if name not in known:
-            near = meant(name, sorted(known))
+            near = alike(name, sorted(known))
             hint = f"did you mean {near!r}? The" if near else "the"
             raise InvalidInputError(f"there is no parameter {name!r}; {hint} parameters are {', '.join(sorted(known))}")
     return [_active(point, space) for point in points], single

@@ -33,7 +33,9 @@ def main(args: Sequence[str] | None = None) -> None:
 def _said(error: Any) -> int:
     """The exit code of an error that has been shown."""
     if hasattr(error, "show"):  # wrong usage, in Typer's words; they quote arguments, so a URL may be among them
-        error.message = mask(error.message)
+        from uhebo.cli.usage import hint
+
+        error.message = f"{mask(error.message or '')}{hint(error)}"
         error.show()
         return int(error.exit_code)
     if os.environ.get("UHEBO_DEBUG"):

@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from uhebo.checks import number as checked_number
 from uhebo.cli.output import say
 from uhebo.cli.reading import Reading
 from uhebo.errors import CannotEvaluate, EvaluationFailed, InvalidInputError
-from uhebo.objective import InTwoParts, TrialGetter, call, plain
+from uhebo.objective import InTwoParts, TrialGetter, call, check_objective, plain
 
 Params = Mapping[str, Any]
 
@@ -73,7 +73,8 @@ def _objective_there(target: tuple[str, ...], timeout: float | None, own_group: 
     return objective_of(target, timeout, own_group)
 
 
-def _function(target: str, timeout: float | None) -> InTwoParts:
+def imported(target: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
     module, _, path = target.partition(":")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -83,11 +84,16 @@ def _function(target: str, timeout: float | None) -> InTwoParts:
         hint = f"; write {module.removesuffix('.py')}:{path}" if module.endswith(".py") else ""
         raise InvalidInputError(f"importing {module} failed: {type(error).__name__}: {error}{hint}") from error
     try:
-        function: Any = operator.attrgetter(path)(found)
+        function: Callable[..., Any] = operator.attrgetter(path)(found)
     except AttributeError as error:
         raise InvalidInputError(f"module {module} has no {path!r}; check the name") from error
     if not callable(function):
         raise InvalidInputError(f"{target} is {type(function).__name__}; expected a function that returns a number")
+    return function
+
+
+def _function(target: str, timeout: float | None) -> InTwoParts:
+    function = imported(target)
     if timeout is not None and not hasattr(signal, "setitimer"):
         raise InvalidInputError("--timeout for a function needs Unix; run it as a program instead")
 
@@ -171,6 +177,12 @@ def check_placeholders(target: Sequence[str], names: Sequence[str]) -> None:
         if get_close_matches(name.lower(), [each.lower() for each in names], n=1, cutoff=0.7):
             raise InvalidInputError(f"there is no parameter for {{{name}}} in the program's arguments; write {listed}")
         say(f"note: {{{name}}} is no parameter and is passed as it is; parameters are {listed}")
+
+
+def check_function(target: Sequence[str], names: Sequence[str], optional: Collection[str] = ()) -> None:
+    """Refuse a function whose arguments are not the parameters; `optional` are not always there."""
+    if is_function(target):
+        check_objective(imported(target[0]), names, optional, target[0])
 
 
 def environment_names(names: Sequence[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from optuna.study import Study
 
+from uhebo.checks import meant
 from uhebo.cli.bounds import Bounds, from_arguments, measured, names_of
 from uhebo.cli.rows import value_of, with_error
 from uhebo.errors import InvalidInputError
@@ -33,7 +34,9 @@ def parse(text: str) -> tuple[str, str]:
     """`NAME:minimize` or `NAME:maximize`."""
     name, _, direction = text.rpartition(":")
     if direction.strip() not in DIRECTIONS or not name.strip():
-        raise InvalidInputError(f"--objective is {text!r}; expected NAME:minimize or NAME:maximize")
+        near = meant(direction.strip(), DIRECTIONS) if name.strip() else None
+        hint = f"did you mean {name.strip()}:{near}? Otherwise " if near else ""
+        raise InvalidInputError(f"--objective is {text!r}; {hint}expected NAME:minimize or NAME:maximize")
     return name.strip(), direction.strip()
 
 
@@ -138,8 +141,8 @@ def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> Told:
     for text in texts:
         name, equals, number = (part.strip() for part in text.rpartition("="))
         if not equals or name not in known:
-            meant = get_close_matches(name.lower(), [each.lower() for each in known], n=1)
-            hint = next((f"; did you mean {each}={number}?" for each in known if [each.lower()] == meant), "")
+            near = get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+            hint = next((f"; did you mean {each}={number}?" for each in known if [each.lower()] == near), "")
             raise InvalidInputError(f"told was {text!r}; expected {wanted}{hint}")
         if name in given:
             raise InvalidInputError(f"{name} is given twice; drop one")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,14 @@ from uhebo.cli import options
 from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.front import write_front
 from uhebo.cli.live import live_line
-from uhebo.cli.objective import check_placeholders, is_function, objective_apart, objective_of, raising
+from uhebo.cli.objective import (
+    check_function,
+    check_placeholders,
+    is_function,
+    objective_apart,
+    objective_of,
+    raising,
+)
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
 from uhebo.cli.settings import asked_for, continued, kept_in, named_objectives, new_study, with_sampler
@@ -104,10 +112,12 @@ def optimize(
     else:
         evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
-        loaded = corrected(continued(store, place, study, wanted) or new_study(store, place, study, wanted))
+        there = continued(store, place, study, wanted)
+        if there is not None or wanted.space:  # before there is a study, which would hold the wrong space
+            _check_names(target, wanted if there is None else kept_in(there))
+        loaded = corrected(there or new_study(store, place, study, wanted))
         begun, planned = _left(loaded, kept_in(loaded), budget if n_trials else None, more)
         kept = with_sampler(loaded, n_trials=begun + planned)
-        check_placeholders(target, list(kept.space))
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
@@ -121,6 +131,12 @@ def optimize(
         if not code and loop.all_failed:
             raise InvalidInputError(f"every trial of this run failed, the first with: {loop.all_failed}")
     raise typer.Exit(code)
+
+
+def _check_names(target: Sequence[str], kept: Kept) -> None:
+    """Refuse a function or a program that has other names than the space."""
+    check_placeholders(target, list(kept.space))
+    check_function(target, list(kept.space), kept.when)
 
 
 def _left(study: Study, kept: Kept, asked: int | None, more: int | None) -> tuple[int, int]:
@@ -227,6 +243,7 @@ def worker(
     if place.journal:
         raise InvalidInputError(f"{place.shown} is a journal; workers need a SQLite file or a database URL")
     objective, prepare = objective_apart(target)
+    suits = partial(check_function, tuple(target))
     anew = not is_function(target)
     with live_line(quiet) as line:
 
@@ -236,9 +253,14 @@ def worker(
                 line.follow(job.study, job.budget)
             return job
 
-        done = run(place, load_job, objective, chosen, anew=anew, prepare=prepare)
+        done = run(place, load_job, objective, chosen, anew=anew, prepare=prepare, suits=suits)
     if as_json:
         write_json({"worker": done.worker, "stored": done.stored, "failed": done.failed, "signal": done.signal})
+    if done.failed and not done.stored and done.signal is None:
+        raise InvalidInputError(
+            f"no trial of this worker has a value ({done.failed} failed); uhebo history {place.shown} says why each "
+            "failed"
+        )
     ended = "all points of the space have been tried" if done.exhausted else "the study's trials are used up"
     ended = ended if done.signal is None else f"stopped by signal {done.signal}"
     say(f"{ended}: this worker stored {done.stored}" + (f", {done.failed} failed" if done.failed else ""))

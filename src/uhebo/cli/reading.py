@@ -11,8 +11,9 @@ import numpy as np
 from uhebo.cli.bounds import Bounds, measured, names_of, values_of
 from uhebo.cli.settings import bounds_of, named_objectives
 from uhebo.errors import EvaluationFailed, InvalidInputError
-from uhebo.objective import TrialGetter, Value, checked_value
+from uhebo.objective import TrialGetter, Value
 from uhebo.optuna_.constraints import store_named
+from uhebo.returned import as_number, instead
 from uhebo.storage.explain import explain
 
 COLOUR_INSIDE = re.compile(r"(?<=[-+.\d])(?:\x1b\[[0-9;:]*m)+(?=[.\d])")
@@ -27,6 +28,8 @@ NUMBER = re.compile(
 """Fortran writes 0.1234D-03."""
 DOUBTFUL = re.compile(r"(?=\D*\d)[-+.,'’_\d]+(?:[ed][-+]?\d+)?", re.I)
 """Digits and what may belong to a number, and yet no number: 1,234.56 or 1.234,56, 2024-05-17, 0.1234-103, 1.2.3."""
+
+SEVERAL = "for several objectives give --objective NAME:WAY for each"
 
 
 @dataclass
@@ -143,9 +146,9 @@ def _plain(text: str) -> str:
 def number_of(value: Any, name: str = "the value") -> float:
     """The value as a float; None, text, several numbers and NaN are a failure of the trial."""
     try:
-        number = checked_value(value, 0)
-    except (InvalidInputError, OverflowError) as error:
-        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number") from error
+        number = as_number(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number{instead(value, SEVERAL)}") from error
     if math.isnan(number):
         raise EvaluationFailed(f"{name} is NaN, expected a number")
     return number

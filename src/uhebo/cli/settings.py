@@ -13,6 +13,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from uhebo.checks import meant
 from uhebo.cli import objectives
 from uhebo.cli.bounds import Bounds, parse_all
 from uhebo.cli.objectives import Objectives
@@ -80,7 +81,9 @@ def asked_for(options: Mapping[str, Any], **defaults: Any) -> Kept:
         replace(wanted, settings=settings).search_space  # noqa: B018 (names in rules are checked)
     direction = settings.get("direction", "minimize")
     if direction not in ("minimize", "maximize"):
-        raise InvalidInputError(f"direction is {direction!r}; expected minimize or maximize")
+        near = meant(direction, ("minimize", "maximize"))
+        hint = f"did you mean {near}? Otherwise " if near else ""
+        raise InvalidInputError(f"direction is {direction!r}; {hint}expected minimize or maximize")
     objectives.check(wanted.objectives, [*wanted.space, *(n for n in RESERVED if n != "value")], settings)
     settings |= objectives.reference_of(
         wanted.objectives, settings.pop("reference_point", {}), options.get("reference")

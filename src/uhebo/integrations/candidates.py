@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from uhebo.errors import InvalidInputError
 from uhebo.space import Float, When, as_distributions
+from uhebo.space.declare import is_unfrozen
 
 Results = dict[str, Any]
 """What scikit-learn calls `cv_results_`."""
@@ -85,7 +86,7 @@ def _choices(name: str, given: Any) -> Any:
 
 def _needs_quantiles(name: str, given: Any) -> bool:
     """Whether it is a distribution that no range is the same as."""
-    if not hasattr(given, "rvs"):
+    if not hasattr(given, "rvs") or is_unfrozen(given):
         return False
     try:
         as_distributions({name: given})

@@ -24,7 +24,7 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.space import SearchSpace, storable
 
 try:
-    from sklearn.exceptions import FitFailedWarning
+    from sklearn.exceptions import FitFailedWarning, NotFittedError
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
 except ImportError as error:
@@ -151,13 +151,13 @@ class UHESearchCV(BaseSearchCV):
     def diagnose(self) -> Diagnosis:
         """Can the model of this search be trusted? Evidence, a verdict in plain words, and what to do next."""
         if not hasattr(self, "study_"):
-            raise InvalidInputError("there is nothing to diagnose yet; call fit first")
+            raise NotFittedError("there is nothing to diagnose yet; call fit first")
         return diagnose(self.study_)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write what the search found into one HTML file that opens without a network (needs `uhebo[plot]`)."""
         if not hasattr(self, "study_"):
-            raise InvalidInputError("there is nothing to report yet; call fit first")
+            raise NotFittedError("there is nothing to report yet; call fit first")
         from uhebo.report import write_report
 
         return write_report(self.study_, path)
@@ -170,7 +170,7 @@ class UHESearchCV(BaseSearchCV):
         not those of `best_estimator_`, which is refitted with `best_params_`, as in scikit-learn.
         """
         if not hasattr(self, "study_"):
-            raise AttributeError("there is nothing to recommend yet; call fit first")
+            raise NotFittedError("there is nothing to recommend yet; call fit first")
         found = recommend(self.study_)
         return replace(found, params=self._candidates.params(found.params))
 
@@ -258,7 +258,8 @@ class UHESearchCV(BaseSearchCV):
             # Parameters of a step that is itself searched for belong to whatever estimator will be there.
             replaced = any(name.startswith(f"{other}__") for other in names)
             if name not in known and not replaced:
-                near = checks.meant(name, known)
+                within = [each for each in known if each.endswith(f"__{name}")]
+                near = within[0] if within else checks.meant(name, known)
                 hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
                 raise InvalidInputError(f"{type(self.estimator).__name__} has no parameter {name!r}; {hint}")
         return space

@@ -21,6 +21,11 @@ KEY = "constraints"
 """System attribute with a list of values; with a colon and a name after it, one with a value."""
 NAMED = hasattr(FrozenTrial, "constraints")
 """Whether this Optuna reads constraints by name (from 5.0)."""
+TRUTH = (
+    "expected a number at most 0 where the limit is kept, such as 0.25 - x*y; a rule on the parameters is "
+    "subject_to=['x * y >= 0.25']"
+)
+"""What to do instead of returning True where a limit is kept: as a number, True says that it is missed by 1."""
 
 ConstraintsFunc = Callable[[FrozenTrial], Any]
 """Trial -> values, as Optuna's samplers take it: a sequence of numbers; here also one number, or name -> number."""
@@ -103,6 +108,8 @@ def agreed_names(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
     for trial in trials:
         values = constraints_of(trial) if trial.state == TrialState.COMPLETE else {}
         for name, value in values.items():
+            if isinstance(value, bool):
+                raise InvalidInputError(f"constraint {name!r} of trial {trial.number} is {value!r}; {TRUTH}")
             if not _is_number(value):
                 raise InvalidInputError(
                     f"constraint {name!r} of trial {trial.number} is {value!r}, expected a number (NaN is none); "
@@ -160,6 +167,11 @@ def checked(returned: Any, number: int) -> dict[str, float]:
     else:
         several = np.ndim(returned) == 1 and not isinstance(returned, (str, bytes))
         named = {str(index): value for index, value in enumerate(returned if several else [returned])}
+    if any(np.asarray(value).dtype == bool for value in named.values()):  # as numbers, True would be too much
+        raise InvalidInputError(
+            f"the constraints of trial {number} are {returned!r}; {TRUTH}; the trial's value is kept, it tells nothing "
+            "of the constraints"
+        )
     values = {}
     for name, value in named.items():
         try:

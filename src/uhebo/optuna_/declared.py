@@ -26,7 +26,7 @@ DRAWS = 256
 def checked_rules(given: GivenRule | Iterable[GivenRule]) -> tuple[GivenRule, ...]:
     """One rule or several as a tuple, each in the language of rules; whether its names are parameters is seen later."""
     rules = (given,) if isinstance(given, str) or callable(given) else given
-    if not isinstance(rules, Iterable):
+    if not isinstance(rules, Iterable) or isinstance(rules, Mapping):
         raise InvalidInputError(f"subject_to is {given!r}; expected rules such as ['a + b <= 1']")
     found = tuple(rules)
     for rule in found:

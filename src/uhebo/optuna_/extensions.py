@@ -36,9 +36,9 @@ from optuna.distributions import (
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from uhebo.checks import plain
+from uhebo.checks import by_name, plain
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.gaps import storage_of, study_id_of
+from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
 from uhebo.space import SearchSpace, as_distributions
 from uhebo.space.declare import Categorical, Float, Int, described
 
@@ -197,6 +197,7 @@ def current_space(study: Study) -> dict[str, BaseDistribution]:
     return found | latest(read_extensions(attributes))
 
 
+@by_name()
 def extend(
     study: Study,
     space: Mapping[str, Any] | None = None,
@@ -216,6 +217,7 @@ def extend(
         units: parameter name -> unit, for display.
         reason: kept with the change.
     """
+    check_study(study)
     there, given_had = current_space(study), dict(had or {})
     trials = len(storage_of(study).get_all_trials(study_id_of(study), deepcopy=False))
     made = []

@@ -14,8 +14,10 @@ from optuna.storages import InMemoryStorage
 from uhebo.checks import boolean, by_name, integer, number, plain
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.space.columns import is_too_fine, key
-from uhebo.space.rules import GivenRule
+from uhebo.space.rules import GivenRule, Rule
 
+RANGES = ("uniform", "loguniform", "reciprocal", "randint")
+"""Distributions of `scipy.stats` that are the same as a range."""
 _EXACT = 2**53  # the largest range of integers that doubles, and so Optuna's storages, keep apart
 
 
@@ -56,6 +58,17 @@ class When:
 
     condition: GivenRule
     parameter: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.parameter, str) or not (callable(self.condition) or isinstance(self.condition, (str, Rule))):
+            if isinstance(self.parameter, str):
+                raise InvalidInputError(
+                    "When takes a condition and then a parameter; they are exchanged: write "
+                    f"When({self.parameter!r}, {self.condition!r})"
+                )
+            raise InvalidInputError(
+                f"When takes a condition, such as \"kind == 'a'\", and then a parameter; got {self.condition!r}"
+            )
 
 
 def parameters_and_conditions(
@@ -167,8 +180,12 @@ def _of_other_libraries(given: Any) -> BaseDistribution | None:
         given = range(int(given[0]), int(given[-1]) + 1, int(steps[0]))
     if isinstance(given, range) and len(given) and given.step > 0:
         return Int(given[0], given[-1], step=given.step)
+    if is_unfrozen(given):
+        name = given.name
+        wanted = {"uniform": "low, high - low"}.get(name, "low, high" if name in RANGES else "…")
+        raise InvalidInputError(f"{name} is a distribution without its numbers; write {name}({wanted})")
     kind = getattr(getattr(given, "dist", None), "name", None)
-    if kind not in ("uniform", "loguniform", "reciprocal", "randint"):
+    if kind not in RANGES:
         return None
     low, high = map(plain, given.support())
     if kind == "randint":
@@ -178,6 +195,11 @@ def _of_other_libraries(given: Any) -> BaseDistribution | None:
     if log and not math.isclose(float(given.ppf(0.5)) ** 2, low * high, rel_tol=1e-9):
         return None
     return Float(low, high, log=log)
+
+
+def is_unfrozen(given: object) -> bool:
+    """Whether it is a distribution of `scipy.stats` that was not called."""
+    return hasattr(given, "rvs") and hasattr(given, "freeze") and hasattr(given, "shapes")
 
 
 def _meant(given: object) -> str:
@@ -194,6 +216,12 @@ def _meant(given: object) -> str:
         return f"; {getattr(getattr(given, 'dist', None), 'name', 'a distribution')} is none of these: write its range"
     if isinstance(given, (str, int, float)):
         return f"; to keep it fixed write [{given!r}]"
+    if isinstance(given, Mapping) and len(pair := given.get("bounds", ())) == 2:
+        return f"; write {tuple(pair)!r}"
+    if given is bool:
+        return "; write [False, True]"
+    if given is float or given is int:
+        return f"; write its range, such as {(0.0, 1.0) if given is float else (1, 10)}"
     if given in (Float, Int, Categorical):
         return f"; give it values, such as {'Categorical([...])' if given is Categorical else 'Float(0.0, 1.0)'}"
     return ""

@@ -26,6 +26,17 @@ DEEPEST = 50
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`([^`]*)`")
 MEMBERSHIP = (ast.In, ast.NotIn)
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.Pow)
+SIGNS = {
+    r"(?<![<>=!])=(?![<>=])": "==",
+    "=>": ">=",
+    "=<": "<=",
+    "<>": "!=",
+    "&&": "and",
+    r"\|\|": "or",
+    "!(?!=)": "not",
+}
+"""Signs of other languages -> what a rule has."""
+OPERATORS = {ast.BitAnd: "and in place of &", ast.BitOr: "or in place of |", ast.BitXor: "** in place of ^"}
 LANGUAGE = "expected comparisons of parameters and numbers with and, or, not, such as \"a + b <= 1 or kind == 'x'\""
 
 
@@ -131,6 +142,12 @@ def _parsed(given: str, text: str) -> ast.expr:
             warnings.simplefilter("ignore")  # Python's on texts such as "1 is 1"; what is odd is refused below
             return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        for sign, instead in SIGNS.items():
+            if found := re.search(sign, QUOTED.sub(lambda match: " " * len(match[0]), given)):
+                raise InvalidInputError(
+                    f"the rule {given!r} cannot be read: write {instead} in place of {found[0].strip()} "
+                    f"(character {found.start() + 1})"
+                ) from None
         reason = getattr(error, "msg", None) or "it is not an expression"
         place = getattr(error, "offset", None)
         where = f" (character {place})" if place else ""
@@ -167,6 +184,8 @@ def _check_syntax(node: ast.expr, text: str, depth: int) -> None:
         children = []
     else:
         what = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "an index", ast.Lambda: "a lambda"}
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            raise wrong(text, node, f"write {OPERATORS[type(node.op)]}")
         said = what.get(type(node), f"a {type(node).__name__}")
         raise wrong(text, node, f"{said} is not part of a rule; {LANGUAGE}, or pass a function")
     for child in children:

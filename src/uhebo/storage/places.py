@@ -5,11 +5,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import optuna
 from optuna.storages import BaseStorage
 from optuna.study import Study
+from sqlalchemy.exc import NoSuchModuleError
 
 from uhebo.errors import InvalidInputError
 from uhebo.storage.database import close_storage, open_database, sqlite_tables, sqlite_url
@@ -18,6 +20,13 @@ from uhebo.storage.journal import journal_storage
 from uhebo.storage.mask import mask, mask_place
 
 JOURNAL_SUFFIXES = (".log", ".jsonl", ".journal")
+NOT_STUDIES = (
+    *(".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".txt", ".parquet", ".toml", ".yaml", ".yml", ".html", ".pkl"),
+    ".py",
+)
+"""Endings of files that are something else."""
+STUDIES = (".db", ".sqlite", ".sqlite3", *JOURNAL_SUFFIXES)
+"""Endings of files that are often studies."""
 SQLITE_HEADER = b"SQLite format 3\x00"
 ENVIRONMENT = "env:"
 MAX_LINE = 1_000_000
@@ -56,7 +65,18 @@ def place_of(given: str) -> Place:
     scheme, separator, rest = given.partition(":///")
     if separator and scheme == "sqlite" and rest and "?" not in rest and rest != ":memory:":
         return Place(given, Path(rest), given)
-    return Place(given, None if "://" in given else Path(given), given)
+    if given == ":memory:":
+        raise InvalidInputError(
+            "the study file is ':memory:'; to keep nothing leave storage out, else give such as lab.db"
+        )
+    if given.startswith("sqlite://") and given[9:10] not in ("", "/"):
+        raise InvalidInputError(f"{mask_place(given)} has a slash too few; write sqlite:///lab.db, or lab.db alone")
+    path = None if "://" in given else Path(given)
+    if path is not None and path.suffix.lower() in NOT_STUDIES and not path.exists():
+        raise InvalidInputError(
+            f"the study file is {mask_place(given)!r}, and a study is a SQLite file; name it {mask_place(path.stem)}.db"
+        )
+    return Place(given, path, given)
 
 
 def open_storage(
@@ -75,7 +95,11 @@ def open_storage(
         if place.path is None:
             return open_database(place.meant, one_connection=one_connection)
         if not create and not place.path.exists():
-            raise InvalidInputError(f"there is no file {place.shown}; make a study with: uhebo create {place.shown} …")
+            near = _beside(place.path)
+            hint = f"did you mean {near}? Or " if near else ""
+            raise InvalidInputError(
+                f"there is no file {place.shown}; {hint}make a study with: uhebo create {place.shown} …"
+            )
         refusal = _refusal(place.path, create, place.journal)
         if refusal:
             raise InvalidInputError(f"{place.shown} {refusal}")
@@ -91,6 +115,12 @@ def _why_not(place: Place, error: Exception) -> str:
         return f"{place.shown} is not a journal of a study, or damaged: {mask(str(error)) or type(error).__name__}"
     if isinstance(error, RuntimeError):
         return f"{place.shown} was written by another version of Optuna: {error}"
+    if isinstance(error, NoSuchModuleError):
+        scheme = place.meant.partition("://")[0]
+        return (
+            f"{place.shown}: there is no database called {scheme!r}; expected a URL such as "
+            "postgresql+psycopg://user:…@host/name, or a file such as lab.db"
+        )
     if isinstance(error, ImportError):
         return (
             f"the driver for {place.shown} is not installed ({error.__cause__ or error}); for PostgreSQL: "
@@ -149,6 +179,16 @@ def _refusal(path: Path, create: bool, journal: bool) -> str:
         return ""
     held = f"tables {listed(sorted(tables))}" if tables else "no tables"
     return f"is a database of something else ({held}); choose another path"
+
+
+def _beside(path: Path) -> Path | None:
+    """A study in the same folder whose name is almost this one."""
+    with suppress(OSError):
+        there = {each.name: each for each in path.parent.iterdir() if each.suffix.lower() in STUDIES}
+        exact = (there.get(path.name + suffix) for suffix in STUDIES)
+        near = get_close_matches(path.name, there, n=1, cutoff=0.75)
+        return next(filter(None, exact), there[near[0]] if near else None)
+    return None
 
 
 def study_names(storage: BaseStorage) -> list[str]:

@@ -14,7 +14,8 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -30,6 +31,10 @@ from uhebo.workers.stop import Stopped
 
 Reply = tuple[Any] | UheboError | TrialPruned
 """What the objective returned, in types of Python's own, or why it did not."""
+Request = tuple[int, dict[str, Any]] | tuple[list[str], list[str]] | None
+"""Number and parameters of a trial; names for `suits`; None for `prepare` alone."""
+Suits = Callable[[Sequence[str], Sequence[str]], object]
+"""Raises if the objective cannot be called with parameters of these names; the second ones are not always there."""
 END_S = 1.5
 """Seconds for an evaluation's own clean-up between SIGTERM and SIGKILL."""
 LOOK_S = 0.5
@@ -50,6 +55,7 @@ class Apart:
         anew: a process for each evaluation, which ends with all that it started; else one for many, so that what the
             first has loaded is there for the next.
         prepare: run once before the first evaluation, in the process that is forked for each, or in the one for many.
+        suits: run where the objective is evaluated, once the parameters are known.
         trial: the trial of this number, for a function that takes it, over a connection of the evaluation's own.
     """
 
@@ -61,13 +67,14 @@ class Apart:
         memory: float | None = None,
         anew: bool = True,
         prepare: Callable[[], object] = lambda: None,
+        suits: Suits = lambda *_: None,
         trial: Callable[[int], Trial] | None = None,
     ) -> None:
         for name, limit in (("timeout", timeout), ("memory", memory)):
             if limit is not None:
                 checked_number(name, limit, above=0)
         self._timeout, self._memory, self._anew = timeout, memory, anew
-        self._objective, self._prepare, self._trial = objective, prepare, trial
+        self._objective, self._prepare, self._suits, self._trial = objective, prepare, suits, trial
         self._asked, self._group = 0, 0
         self._keeper, worker = Pipe()
         sys.stdout.flush()
@@ -82,13 +89,17 @@ class Apart:
         """Raise what `prepare` raises, before any trial is taken."""
         self._ask(None)
 
+    def check_suits(self, names: Sequence[str], optional: Sequence[str]) -> None:
+        """Raise what `suits` raises."""
+        self._ask((list(names), list(optional)))
+
     def __call__(self, number: int, params: Mapping[str, Any], trial: TrialGetter | None = None) -> Value:
         returned = self._ask((number, dict(params)), self._timeout)
         if isinstance(self._objective, InTwoParts):
             return self._objective.read(returned, trial)
         return tuple(returned) if isinstance(returned, list) else float(returned)
 
-    def _ask(self, request: tuple[int, dict[str, Any]] | None, timeout: float | None = None) -> Any:
+    def _ask(self, request: Request, timeout: float | None = None) -> Any:
         self._asked += 1
         reply = None
         with self._alive():
@@ -191,7 +202,8 @@ class Apart:
                 request = theirs.recv()
                 reply: Reply = (None,)
                 if request is not None and not refused:
-                    reply = self._evaluate(*request)
+                    names = isinstance(request[0], list)
+                    reply = _refusal(partial(self._suits, *request)) or reply if names else self._evaluate(*request)
                 sys.stdout.flush()
                 sys.stderr.flush()
                 theirs.send(refused or reply)

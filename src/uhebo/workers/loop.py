@@ -27,7 +27,7 @@ from uhebo.optuna_.sampler import UHESampler
 from uhebo.storage.database import close_storage, lock_when_exclusive
 from uhebo.storage.places import Place, open_storage
 from uhebo.storage.retry import Retry
-from uhebo.workers.apart import Apart, explained
+from uhebo.workers.apart import Apart, Suits, explained
 from uhebo.workers.options import Job, Options, Worked
 from uhebo.workers.spool import EventLog, HandedBack, Spool, Unsent, default_folder
 from uhebo.workers.stop import Stop, Stopped
@@ -51,10 +51,11 @@ def run(
     create: bool = False,
     anew: bool = True,
     prepare: Callable[[], object] = lambda: None,
+    suits: Suits = lambda *_: None,
 ) -> Worked:
     """`work` on what `load` finds in a storage, which is opened after the process for evaluations was started.
 
-    `anew` and `prepare` are those of `Apart`.
+    `anew`, `prepare` and `suits` are those of `Apart`.
     """
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     stop = Stop()
@@ -81,7 +82,7 @@ def run(
                 opened.append(open_study())
             return trial_numbered(opened[0].study, number)
 
-        return Apart(objective, **limits, anew=anew or limited, prepare=prepare, trial=trial)
+        return Apart(objective, **limits, anew=anew or limited, prepare=prepare, suits=suits, trial=trial)
 
     with SILENT, ExitStack() as stack, evaluations() as evaluate, stop.listening():
         try:
@@ -89,6 +90,9 @@ def run(
                 with stop.interruptible():
                     evaluate.check()
             job = open_study()
+            if isinstance(evaluate, Apart):
+                with stop.interruptible():
+                    evaluate.check_suits(list(job.space.distributions), list(job.space.conditions))
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
         return Shift(worker, job, evaluate, options, stop, retry).run()

@@ -14,10 +14,11 @@ from uhebo.checks import by_name, choice, integer
 from uhebo.directions import Direction, checked_directions, several_in, study_in
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Method, MethodName, Strategy
-from uhebo.objective import TrialGetter, Value, call, check_objective, checked_value, checked_values
+from uhebo.objective import TrialGetter, Value, call, check_objective
 from uhebo.optuna_.declared import check_space
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SamplerOptions
+from uhebo.returned import checked_value, checked_values
 from uhebo.space import SearchSpace, storable
 from uhebo.workers.loop import run
 from uhebo.workers.options import Job, Options, Worked
