@@ -250,7 +250,7 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
     names = list(dict.fromkeys(name for trial in front for name in trial.params))
     columns, intervals = ["trial"], [_intervals(view, front) for view in views]
     for view, found in zip(views, intervals, strict=True):
-        columns += [view.target, *(["possible"] if found is not None else [])]
+        columns += [view.with_unit(view.target), *(["possible"] if found is not None else [])]
     rows = []
     for at, trial in enumerate(front):
         row: list[Any] = [trial.number]
@@ -259,4 +259,4 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
             if found is not None:
                 row.append(from_to(float(found[0, at]), float(found[2, at])))
         rows.append([*row, *(trial.params.get(name, "") for name in names)])
-    return [*columns, *names], rows
+    return [*columns, *map(views[0].with_unit, names)], rows

@@ -16,10 +16,11 @@ from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import WITHOUT_RULES
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
+from uhebo.report.axes import CURVE, SURFACE, ParameterAxis, entries
 from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, Rods, Surface, Symbol, Texts, fitted, thinned
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries
+from uhebo.report.view import StudyView
 from uhebo.space.moves import switched
 from uhebo.types import Array
 
@@ -218,16 +219,15 @@ def maps(view: StudyView) -> Iterator[Picture]:
         ("map", f"Map of {both}", first, mean, not view.maximise, spare),
         ("map_uncertainty", f"Uncertainty over {both}", second, deviation, False, None),
     ):
-        surface = Surface(x, y, z, "expected" if key == "map" else "uncertainty", reverse, cells, hatched)
-        title_up = in_figure(up.name)
-        chart = Chart([surface, *marks], _tight(across), _tight(up, title_up), height=240.0)
+        name, of = ("expected", "") if key == "map" else ("uncertainty", "of ")
+        surface = Surface(x, y, z, name, reverse, cells, f"{name} {of}{view.label}", hatched)
+        chart = Chart([surface, *marks], _tight(across), _tight(up), height=240.0)
         yield Picture(key, title, sentence, chart)
 
 
-def _tight(axis: ParameterAxis, title: str | None = None) -> Axis:
+def _tight(axis: ParameterAxis) -> Axis:
     """Without a grid, which would lie over the map."""
-    made = axis.axis()
-    return replace(made, grid=False, title=made.title if title is None else title)
+    return replace(axis.axis(), grid=False)
 
 
 def _on_map(view: StudyView, across: ParameterAxis, up: ParameterAxis, best: FrozenTrial) -> list[Layer]:
