@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from tests.conftest import require
@@ -29,7 +29,7 @@ from uhebo.report.view import StudyView
 require("plotly", "pip install 'uhebo[plot]'")
 pytestmark = pytest.mark.usefixtures("rough_importances")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-SPACE = {"x": FloatDistribution(0, 1)}
+SPACE: dict[str, BaseDistribution] = {"x": FloatDistribution(0, 1)}
 
 
 def seen(drawing: str) -> list[str]:
