@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from uhebo.diagnosis import Diagnosis, diagnose
 from uhebo.directions import name_objectives
 from uhebo.optuna_.noise import NOISE
 from uhebo.optuna_.points import REPEATS
+from uhebo.report import write_report
 from uhebo.report.chart import Chart
 from uhebo.report.plots import pictures
 from uhebo.report.theme import Picture
@@ -198,3 +200,11 @@ def made(name: str) -> Made:
         study = STUDIES[name][0]()
         diagnosis = diagnose(study, hmc=False)
         return Made(study, diagnosis, {picture.key: picture for picture in pictures(study, diagnosis)})
+
+
+def written(folder: Path, name: str, brief: bool = False) -> Path:
+    """The report of a study by name, written once into this folder."""
+    path = folder / f"{name}{'-brief' * brief}.html"
+    if not path.exists():
+        write_report(made(name).study, path, diagnosis=made(name).diagnosis, place="lab.db", brief=brief)
+    return path

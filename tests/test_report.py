@@ -11,6 +11,7 @@ import re
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +29,7 @@ from optuna.trial import create_trial
 
 from tests import browser
 from tests.conftest import require
-from tests.report_studies import STUDIES, by_random, made, no_finished
+from tests.report_studies import STUDIES, by_random, made, no_finished, written
 from tests.waiting import wait_for
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.importance import Importance
@@ -568,66 +569,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield opened
 
 
-def open_report(driver: Any, path: Path, scheme: str = "light") -> None:
-    browser.prefer(driver, scheme)
-    driver.get(path.as_uri())
-    browser.wait_until(driver, "document.documentElement.dataset.ready !== undefined")
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The report of a study by name, written once."""
-    folder = tmp_path_factory.mktemp("pages")
-
-    def page(name: str, brief: bool = False) -> Path:
-        path = folder / f"{name}{'-brief' * brief}.html"
-        if not path.exists():
-            write_report(made(name).study, path, diagnosis=made(name).diagnosis, place="lab.db", brief=brief)
-        return path
-
-    return page
-
-
-def resize(driver: Any, width: int, height: int) -> None:
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-CUT = """
-for (const part of document.querySelectorAll('details')) { part.open = true; }
-const wrong = [];
-for (const plot of document.querySelectorAll('.plot svg')) {
-  const name = plot.parentElement.id, box = plot.getBoundingClientRect();
-  const texts = [...plot.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-  for (const [text, r] of texts) {
-    if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) {
-      wrong.push('cut in ' + name + ': ' + text);
-    }
-  }
-  texts.forEach(([a, r], i) => texts.slice(i + 1).forEach(([b, s]) => {
-    const wide = Math.min(r.right, s.right) - Math.max(r.left, s.left);
-    const high = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
-    if (wide > 1 && high > 3) { wrong.push('overprinted in ' + name + ': ' + a + ' / ' + b); }
-  }));
-}
-return wrong;
-"""
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", ["laboratory", "mixed", "categorical only", "odd values"])
-def test_nothing_is_cut_or_overprinted_at_any_width(driver: Any, pages: Callable[[str], Path], name: str) -> None:
-    try:
-        for width in (400, 800, 1400):
-            resize(driver, width, 900)
-            open_report(driver, pages(name))
-            assert driver.execute_script(CUT) == []
-            assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-    finally:
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert driver.execute_script("return document.documentElement.dataset.ready") == str(len(made(name).drawn))
-    assert browser.console_errors(driver) == []
-    assert browser.hosts_asked(driver) == set()
+    return partial(written, tmp_path_factory.mktemp("pages"))
 
 
 @pytest.mark.browser
@@ -635,8 +580,8 @@ def test_the_first_screen_has_verdict_best_progress_importances_and_the_next_com
     driver: Any, pages: Callable[[str], Path]
 ) -> None:
     try:
-        resize(driver, 1400, 900)
-        open_report(driver, pages("laboratory"))
+        browser.resize(driver, 1400, 900)
+        browser.open_report(driver, pages("laboratory"))
         parts = (".badge", ".commands code", ".choice .number", ".choice table", "#convergence", "#importance")
         for part in parts:
             bottom = driver.execute_script(
@@ -650,7 +595,7 @@ def test_the_first_screen_has_verdict_best_progress_importances_and_the_next_com
 @pytest.mark.browser
 def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) -> None:
     path = write_report(hostile(), tmp_path / "hostile.html", title=EVIL)
-    open_report(driver, path)
+    browser.open_report(driver, path)
     assert driver.execute_script("return window.hacked") is None
     assert driver.execute_script("return document.querySelectorAll('img, iframe, object').length") == 0
     assert driver.execute_script("return document.querySelectorAll('svg a, .plot a[href]').length") == 0
@@ -663,7 +608,7 @@ def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) ->
     # And where some text slips through, no script of it runs.
     path.write_text(path.read_text().replace("</main>", "<script>window.hacked=1</script></main>"))
     assert browser.console_errors(driver) == []
-    open_report(driver, path)
+    browser.open_report(driver, path)
     assert driver.execute_script("return window.hacked") is None
     assert any("Content Security Policy" in message for message in browser.console_errors(driver))
     assert browser.hosts_asked(driver) == set()
@@ -671,7 +616,7 @@ def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) ->
 
 def printed(driver: Any, path: Path) -> int:
     """Pages of A4."""
-    open_report(driver, path)
+    browser.open_report(driver, path)
     made = driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
     return len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(made)))
 
@@ -681,7 +626,7 @@ def test_light_dark_and_print(driver: Any, pages: Callable[..., Path]) -> None:
     path = pages("laboratory")
     ink = "getComputedStyle(document.querySelector('#convergence text')).fill"
     paper = "getComputedStyle(document.body).backgroundColor"
-    open_report(driver, path, "dark")
+    browser.open_report(driver, path, "dark")
     assert driver.execute_script(f"return {paper}") == "rgb(21, 24, 28)"
     assert driver.execute_script(f"return {ink}") == "rgb(163, 171, 181)"
     browser.prefer(driver, "light")
@@ -698,7 +643,7 @@ def test_light_dark_and_print(driver: Any, pages: Callable[..., Path]) -> None:
 
 @pytest.mark.browser
 def test_accessible_structure_and_keyboard(driver: Any, pages: Callable[[str], Path]) -> None:
-    open_report(driver, pages("laboratory"))
+    browser.open_report(driver, pages("laboratory"))
     run = driver.execute_script
     assert run("return document.documentElement.lang") == "en"
     assert run("return ['header', 'main', 'footer'].every(t => document.querySelector(t) !== null)")
@@ -723,7 +668,7 @@ def test_accessible_structure_and_keyboard(driver: Any, pages: Callable[[str], P
 @pytest.mark.browser
 def test_the_downloads_arrive(driver: Any, pages: Callable[[str], Path], tmp_path: Path) -> None:
     study = made("laboratory").study
-    open_report(driver, pages("laboratory"))
+    browser.open_report(driver, pages("laboratory"))
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     driver.execute_script("document.getElementById('csv').click()")
     table = arrived(tmp_path, "furnace.csv")

@@ -104,20 +104,24 @@ def test_the_table_speaks_the_readers_words_with_units() -> None:
     study, diagnosis = made("accidents").study, made("accidents").diagnosis
     view = StudyView.of(study, diagnosis)
     table = table_of(view)
-    assert table.titles == [
+    first = [
         "trial", "state", "yield [%]", "yield error [%]", "temperature [°C]", "catalyst", "loading [g/L]",
-        "residence_time_of_the_second_reactor", "pH", "proposed by", "asked for", "reason", "corrected", "confirmed",
-        "operator", "note",
+        "residence_time_of_the_second_reactor", "pH", "proposed by",
     ]  # fmt: skip
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [column.title for column in table.page] == [*first, "notes"]
+    besides = ["asked for", "reason", "corrected", "confirmed", "operator", "note"]
+    assert [column.title for column in table.columns] == [*first, *besides]
+    rows = [dict(zip(table.names, row, strict=True)) for row in table.rows]
+    notes = [row[-1] for row in table.page_rows]
     assert [rows[i]["state"] for i in (2, 4, 5, 19, 20)] == ["finished", "failed", "dropped", "skipped", "queued"]
-    assert (rows[5]["reason"], rows[19]["reason"]) == ("wrong bottle", "the bottle was empty")
+    assert (notes[5], notes[19]) == ("wrong bottle", "the bottle was empty")
     assert rows[2]["corrected"].endswith("-> 7.25 (typo)")
-    assert rows[3]["confirmed"] == f"yield {view.finished[3].values[0]:.6g}"
+    assert notes[2] == f"corrected: {rows[2]['corrected']}"
+    assert notes[3] == f"confirmed: yield {view.finished[3].values[0]:.6g}"
     assert (rows[21]["proposed by"], rows[21]["yield error"]) == ("repeat", 0.25)
-    assert re.fullmatch(r"trial \d+ once more", rows[21]["asked for"])
+    assert re.fullmatch(r"trial \d+ once more; operator: K. Åberg; note: =cloudy, see page 14", notes[21])
     page = report_html(study, diagnosis=diagnosis)
     assert "uhebo:" not in page
     assert not re.search(r"<td[^>]*>(complete|running|fail)</td>", page)
-    assert next(csv.reader(io.StringIO(csv_of(page)))) == table.columns
+    assert next(csv.reader(io.StringIO(csv_of(page)))) == table.names
     assert "uhebo:" not in csv_of(page)

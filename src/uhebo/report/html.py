@@ -26,7 +26,7 @@ from uhebo.report.plots import Diagnosed, pictures_of
 from uhebo.report.summary import Choice, choices, most_urgent, next_commands
 from uhebo.report.svg import legend_items, svg, svg_file
 from uhebo.report.table import MOST_COLUMNS, OURS, best_rows, table_of
-from uhebo.report.text import in_csv, optional, rendered, safe_file_name, shown, write_atomically
+from uhebo.report.text import breakable, in_csv, optional, rendered, safe_file_name, shown, write_atomically
 from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView
 
@@ -140,12 +140,13 @@ def page_values(
     view, drawn = views[0], pictures_of(views, optimum)
     table = table_of(view)
     front_columns, front = front_table(views) if view.several else ([], [])
-    best = best_rows(view, table.rows)
+    points = _shortened(choices(views, place)) if brief else choices(views, place)
+    best = best_rows(view, table.page_rows)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
     style, script = (
         (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
-    examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(table.columns))]
+    examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(table.page))]
     judged = [Judged(each, tuple((part, _is_wide(part)) for part in each.diagnosis.sections())) for each in views]
     file = safe_file_name(study.study_name, "")
     return {
@@ -153,7 +154,7 @@ def page_values(
         "view": view,
         "views": views,
         "brief": brief,
-        "choices": _shortened(choices(views, place)) if brief else choices(views, place),
+        "choices": points,
         "commands": next_commands(views, place),
         "front_columns": front_columns,
         "front": front,
@@ -161,8 +162,10 @@ def page_values(
         "top": [row[0] for row in front] if view.several else [view.best.number] if view.best else [],
         "table": table,
         "best": best,
-        "shown": list(zip(table.titles, examples, strict=True))[:MOST_COLUMNS],
-        "states": Counter("under way" if row[1] in UNDER_WAY else row[1] for row in table.rows),
+        "shown": [(as_it_is(breakable(c.title)), each) for c, each in zip(table.page, examples, strict=True)][
+            :MOST_COLUMNS
+        ],
+        "states": Counter("under way" if row[1] in UNDER_WAY else row[1] for row in table.page_rows),
         "notes": sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
         "verdicts": judged,
         "urgent": judged[views.index(most_urgent(views))],
@@ -176,7 +179,8 @@ def page_values(
             (as_it_is(mark), name)
             for mark, name in legend_items([picture.chart for picture in drawn if _shares_legend(picture)])
         ],
-        "csv": as_it_is(_csv_link([table.columns, *table.rows])),
+        "names": {name: as_it_is(breakable(view.with_unit(name))) for each in points for name in each.params},
+        "csv": as_it_is(_csv_link([table.names, *table.rows])),
         "csv_name": f"{file}.csv",
         "style": as_it_is(style),
         "script": as_it_is(script),

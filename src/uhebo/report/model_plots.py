@@ -26,6 +26,8 @@ from uhebo.types import Array
 
 MOST_SLICES = 12
 MOST_BARS = 20
+LOWEST = 140.0
+"""Pixels of the bars in all: few of them stand beside a picture of twice that height."""
 MOST_MARKS = 400
 """Maximum trials drawn on a slice, on the map, or against their predictions."""
 BAND = (0.025, 0.5, 0.975)
@@ -55,7 +57,7 @@ def importance(view: StudyView) -> Iterator[Picture]:
         layers,
         Axis(0.0, 1.0, f"share of the variation of {in_figure(view.target)}", percent=True),
         Axis(places[-1] - 0.4, 0.75, hidden=True),
-        height=40.0 * len(ranked) + 8.0,
+        height=max(40.0 * len(ranked) + 8.0, LOWEST),
         legend=False,
     )
     sentence = (

@@ -1,8 +1,9 @@
 """The table of all trials, in the words of the shell, with units; what uhebo keeps for itself is not in it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,18 +40,51 @@ CROWDED = 13
 
 
 @dataclass(frozen=True)
-class Table:
-    """One row per trial, by number. A cell is empty text where the trial has nothing, which None (a choice, say) is
-    not."""
+class Column:
+    """One cell per trial, by number: empty text where the trial has nothing, which None (a choice, say) is not."""
 
-    columns: list[str]
-    titles: list[str]
-    """The same with units."""
-    rows: list[list[Any]]
+    name: str
+    title: str
+    """With its unit."""
+    cells: Sequence[Any]
+    noted: str | None = None
+    """Where it is text that stands among the notes on the page: what comes before it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """All trials: every column for the file; on the page what is text is in one, so that it fits a sheet of paper."""
+
+    columns: list[Column]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def rows(self) -> list[list[Any]]:
+        return _rows(self.columns)
+
+    @cached_property
+    def page(self) -> list[Column]:
+        """Columns of the page."""
+        own = [column for column in self.columns if column.noted is None]
+        texts = [[f"{column.noted}{shown(cell)}" if cell != "" else "" for cell in column.cells]
+                 for column in self.columns if column.noted is not None]  # fmt: skip
+        notes = ["; ".join(filter(None, told)) for told in zip(*texts, strict=True)]
+        return [*own, *([Column("notes", "notes", notes)] if any(notes) else [])]
+
+    @cached_property
+    def page_rows(self) -> list[list[Any]]:
+        return _rows(self.page)
 
     @property
     def crowded(self) -> bool:
-        return len(self.columns) > CROWDED
+        return len(self.page) > CROWDED
+
+
+def _rows(columns: Sequence[Column]) -> list[list[Any]]:
+    return [list(row) for row in zip(*(column.cells for column in columns), strict=True)]
 
 
 def shown_state(trial: FrozenTrial) -> str:
@@ -62,34 +96,47 @@ def shown_state(trial: FrozenTrial) -> str:
 
 
 def table_of(view: StudyView) -> Table:
-    """Values and parameters, then what is known of a trial besides; columns in the order of first sight."""
+    """Values and parameters, then what is known of a trial besides, in the order of first sight."""
     trials = sorted(view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
-    parameters = list(dict.fromkeys(name for trial in trials for name in trial.params))
-    notes = list(dict.fromkeys(n for trial in trials for n in trial.user_attrs if not n.startswith(OURS)))
-    limits = list(dict.fromkeys(name for trial in trials for name in constraints_of(trial)))
+    columns = [
+        Column("trial", "trial", [trial.number for trial in trials]),
+        Column("state", "state", [shown_state(trial) for trial in trials]),
+        *_values(view, trials),
+        *_limits(trials),
+    ]
+    parameters = dict.fromkeys(name for trial in trials for name in trial.params)
+    columns += [Column(name, view.with_unit(name), [t.params.get(name, "") for t in trials]) for name in parameters]
+    columns.append(Column("proposed by", "proposed by", [view.role_names[role_of(trial)] for trial in trials]))
+    for name, (tell, before) in BESIDES.items():
+        cells = [tell(trial) for trial in trials]
+        columns += [Column(name, name, cells, before)] if any(cells) else []
+    for name in dict.fromkeys(name for trial in trials for name in trial.user_attrs if not name.startswith(OURS)):
+        told = [trial.user_attrs.get(name, "") for trial in trials]
+        numbers = all(isinstance(cell, (int, float)) for cell in told if cell != "")
+        columns.append(Column(name, view.with_unit(name), told, None if numbers else f"{shown(name)}: "))
+    return Table(columns)
+
+
+def _values(view: StudyView, trials: Sequence[FrozenTrial]) -> Iterator[Column]:
+    """Of each objective, and the standard deviations that are known."""
     names = objective_names(view.study)
-    errors = _errors(trials, len(names))
-    known = [i for i in range(len(names)) if any(each[i] != "" for each in errors)]
-    besides = {name: [tell(trial) for trial in trials] for name, tell in BESIDES.items()}
-    besides = {name: cells for name, cells in besides.items() if any(cells)}
-    rows = []
-    for at, trial in enumerate(trials):
-        told = [trial.number, shown_state(trial), *(trial.values or [""] * len(names))]
-        told += [errors[at][i] for i in known]
-        if limits:
-            found = constraints_of(trial)
-            verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"
-            told += [verdict if found else "", *(found.get(name, "") for name in limits)]
-        told += [trial.params.get(name, "") for name in parameters]
-        told += [view.role_names[role_of(trial)], *(cells[at] for cells in besides.values())]
-        rows.append([*told, *(trial.user_attrs.get(name, "") for name in notes)])
-    constraints = ["feasible", *(f"constraint {name}" for name in limits)] if limits else []
-    measured = [(name, name) for name in names] + [(f"{names[i]} error", names[i]) for i in known]
-    named = [("trial", ""), ("state", ""), *measured, *((name, "") for name in constraints)]
-    named += [(name, name) for name in parameters]
-    named += [("proposed by", ""), *((name, "") for name in besides), *((name, name) for name in notes)]
-    titles = [view.with_unit(name, of) for name, of in named]
-    return Table([name for name, _ in named], titles, rows)
+    errors = [noise_of(trial, len(names)) or (math.nan,) * len(names) for trial in trials]
+    for i, name in enumerate(names):
+        yield Column(name, view.with_unit(name), [trial.values[i] if trial.values else "" for trial in trials])
+        known = ["" if math.isnan(each[i]) else each[i] for each in errors]
+        if any(error != "" for error in known):
+            yield Column(f"{name} error", view.with_unit(f"{name} error", name), known)
+
+
+def _limits(trials: Sequence[FrozenTrial]) -> Iterator[Column]:
+    """Whether the constraints are kept, and each of them: at most 0 is feasible."""
+    found = [constraints_of(trial) for trial in trials]
+    names = list(dict.fromkeys(name for told in found for name in told))
+    if names:
+        kept = ["yes" if all(value <= 0.0 for value in told.values()) else "no" for told in found]
+        yield Column("feasible", "feasible", [word if told else "" for word, told in zip(kept, found, strict=True)])
+    for name in names:
+        yield Column(f"constraint {name}", f"constraint {name}", [told.get(name, "") for told in found])
 
 
 def best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
@@ -101,12 +148,6 @@ def best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
         return [by_number[trial.number] for trial in view.leaders[:MOST_ROWS]]
     order = np.lexsort((-view.values if view.maximise else view.values, ~view.feasible))[:MOST_ROWS]
     return [by_number[view.finished[i].number] for i in order]
-
-
-def _errors(trials: Sequence[FrozenTrial], several: int) -> list[list[Any]]:
-    """Standard deviations that are known, one for each objective."""
-    found = [noise_of(trial, several) or (math.nan,) * several for trial in trials]
-    return [["" if math.isnan(error) else error for error in each] for each in found]
 
 
 def _asked_for(trial: FrozenTrial) -> str:
@@ -129,7 +170,10 @@ def _corrected(trial: FrozenTrial) -> str:
     return shown(trial.user_attrs.get(AMENDED, ""))
 
 
-BESIDES: dict[str, Callable[[FrozenTrial], str]] = {
-    "asked for": _asked_for, "reason": _reason, "corrected": _corrected, "confirmed": _confirmed
-}  # fmt: skip
-"""What uhebo notes of a trial, in words."""
+BESIDES: dict[str, tuple[Callable[[FrozenTrial], str], str]] = {
+    "asked for": (_asked_for, ""),
+    "reason": (_reason, ""),
+    "corrected": (_corrected, "corrected: "),
+    "confirmed": (_confirmed, "confirmed: "),
+}
+"""What uhebo notes of a trial, in words, and what comes before them among the notes."""
