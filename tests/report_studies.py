@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -156,6 +158,25 @@ def accidents() -> Study:
     return study
 
 
+TRADE_OFF: dict[str, BaseDistribution] = {
+    "x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])
+}  # fmt: skip
+
+
+def trade_off(names: list[str], directions: Any, count: int = 14, **attributes: Any) -> Study:
+    """A study of a trade-off between `x` and the rest, at random points."""
+    study = optuna.create_study(directions=[*directions])
+    name_objectives(study, names)
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        x, y, kind = float(rng.random()), float(rng.random()), str(rng.choice(["a", "b"]))
+        wanted = [50.0 * x * (2.0 - x) - y, x + 0.1 * y + 0.01 * (kind == "b"), (x - 0.5) ** 2 + y, x * y]
+        values = wanted[: len(names)]
+        params = {"x": x, "y": y, "kind": kind}
+        study.add_trial(create_trial(params=params, distributions=TRADE_OFF, values=values, **attributes))
+    return study
+
+
 STUDIES: dict[str, tuple[Callable[[], Study], set[str]]] = {
     "laboratory": (
         laboratory,
@@ -208,3 +229,10 @@ def written(folder: Path, name: str, brief: bool = False) -> Path:
     if not path.exists():
         write_report(made(name).study, path, diagnosis=made(name).diagnosis, place="lab.db", brief=brief)
     return path
+
+
+def csv_of(page: str) -> str:
+    """The table that a page offers for download."""
+    match = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', page)
+    assert match is not None
+    return base64.b64decode(match[1]).decode("utf-8-sig")

@@ -29,7 +29,7 @@ from optuna.trial import create_trial
 
 from tests import browser
 from tests.conftest import require
-from tests.report_studies import STUDIES, by_random, made, no_finished, written
+from tests.report_studies import STUDIES, by_random, csv_of, made, no_finished, written
 from tests.waiting import wait_for
 from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.importance import Importance
@@ -436,12 +436,6 @@ def test_csv_cells_start_no_formula() -> None:
     assert in_csv(-1.5) == "-1.5"
     assert in_csv(None) == "None"
     assert next(csv.reader([in_csv('a,"b"')])) == ['a,"b"']
-
-
-def csv_of(page: str) -> str:
-    match = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', page)
-    assert match is not None
-    return base64.b64decode(match[1]).decode("utf-8-sig")
 
 
 def test_the_csv_has_every_trial_exactly() -> None:

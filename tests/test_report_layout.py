@@ -14,8 +14,8 @@ from optuna.trial import create_trial
 
 from tests import browser
 from tests.conftest import require
-from tests.report_studies import made, written
-from uhebo.diagnosis import diagnose
+from tests.report_studies import made, trade_off, written
+from uhebo.diagnosis import diagnose, diagnose_each
 from uhebo.report import write_report
 
 require("plotly", "pip install 'uhebo[plot]'")
@@ -110,6 +110,17 @@ def test_no_part_of_the_page_is_left_empty(driver: Any, folder: Path, name: str,
         browser.resize(driver, width, 900)
         browser.open_report(driver, written(folder, name, brief), scheme, media)
         assert driver.execute_script(HOLES) == [], (width, scheme, media)
+
+
+@pytest.mark.parametrize("names", [["yield", "cost"], ["yield", "cost", "waste"]])
+def test_no_part_of_a_page_of_several_objectives_is_left_empty(driver: Any, tmp_path: Path, names: list[str]) -> None:
+    study = trade_off(names, ["maximize", *["minimize"] * (len(names) - 1)])
+    path = write_report(study, tmp_path / "r.html", diagnosis=diagnose_each(study, hmc=False), place="lab.db")
+    for width, scheme, media in LOOKS:
+        browser.resize(driver, width, 900)
+        browser.open_report(driver, path, scheme, media)
+        assert driver.execute_script(HOLES) == [], (width, scheme, media)
+        assert driver.execute_script(OPEN + CUT) == [], (width, scheme, media)
 
 
 def test_holes_are_found(driver: Any, folder: Path) -> None:

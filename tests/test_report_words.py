@@ -15,8 +15,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from tests.conftest import require
-from tests.report_studies import made
-from tests.test_report import csv_of
+from tests.report_studies import csv_of, made
 from uhebo.cli.records import shown_state as in_the_shell
 from uhebo.optuna_.lease import LEASE
 from uhebo.report.chart import Axis, Chart, Points, Surface
@@ -115,6 +114,7 @@ def test_the_table_speaks_the_readers_words_with_units() -> None:
     notes = [row[-1] for row in table.page_rows]
     assert [rows[i]["state"] for i in (2, 4, 5, 19, 20)] == ["finished", "failed", "dropped", "skipped", "queued"]
     assert (notes[5], notes[19]) == ("wrong bottle", "the bottle was empty")
+    assert (rows[20]["pH"], rows[20]["catalyst"]) == (5.0, "Pd-C"), "in the queue, and where it will be"
     assert rows[2]["corrected"].endswith("-> 7.25 (typo)")
     assert notes[2] == f"corrected: {rows[2]['corrected']}"
     assert notes[3] == f"confirmed: yield {view.finished[3].values[0]:.6g}"

@@ -11,7 +11,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from uhebo.diagnosis import Diagnosis, diagnose, diagnose_each
-from uhebo.diagnosis.tradeoffs import in_words
 from uhebo.gp.posterior import sample_paths
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.fronts import front_trials, hypervolumes, objective_names, oriented, reference_point
@@ -85,8 +84,6 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
             sentence = "No trial is on the front yet: none is feasible with a value for each objective."
         else:
             sentence = _sentence(across, up, front, intervals[i] is not None, bool(band))
-        if alone:
-            sentence = " ".join([sentence, *in_words(study)])
         names = f"{shown(across.target)} and {shown(up.target)}"
         title = "The front" if alone else f"The front in {names}"
         yield Picture("front" if alone else f"front_{i}_{j}", title, sentence, chart, "first")

@@ -17,7 +17,7 @@ from uhebo.optuna_.lease import Lease
 from uhebo.optuna_.noise import noise_of
 from uhebo.optuna_.points import ORIGIN, REPEATS
 from uhebo.report.text import shown
-from uhebo.report.view import StudyView, role_of
+from uhebo.report.view import StudyView, point_of, role_of
 
 OURS = "uhebo:"
 """Start of the names of attributes that uhebo keeps for itself."""
@@ -104,8 +104,9 @@ def table_of(view: StudyView) -> Table:
         *_values(view, trials),
         *_limits(trials),
     ]
-    parameters = dict.fromkeys(name for trial in trials for name in trial.params)
-    columns += [Column(name, view.with_unit(name), [t.params.get(name, "") for t in trials]) for name in parameters]
+    points = [point_of(trial) for trial in trials]
+    parameters = dict.fromkeys(name for point in points for name in point)
+    columns += [Column(name, view.with_unit(name), [point.get(name, "") for point in points]) for name in parameters]
     columns.append(Column("proposed by", "proposed by", [view.role_names[role_of(trial)] for trial in trials]))
     for name, (tell, before) in BESIDES.items():
         cells = [tell(trial) for trial in trials]

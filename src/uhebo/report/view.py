@@ -154,8 +154,7 @@ class StudyView:
     def pending(self) -> dict[int, dict[str, Any]]:
         """Parameters of experiments under way, by number; the latest ones."""
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING))
-        # An enqueued trial has no parameters yet, only those that it will have.
-        places = {trial.number: trial.params or dict(trial.system_attrs.get("fixed_params") or {}) for trial in trials}
+        places = {trial.number: point_of(trial) for trial in trials}
         known = {number: found for number, found in places.items() if found.keys() <= self.space.distributions.keys()}
         inside = self.space.contains_many(list(known.values()))
         return dict([each for each, use in zip(known.items(), inside, strict=True) if use][-MOST_PENDING:])
@@ -224,6 +223,11 @@ class StudyView:
     def target(self) -> str:
         """What the objective is called."""
         return objective_names(self.study)[self.objective]
+
+
+def point_of(trial: FrozenTrial) -> dict[str, Any]:
+    """The trial's parameters; one in the queue has none yet, only those that it will have."""
+    return trial.params or dict(trial.system_attrs.get("fixed_params") or {})
 
 
 def role_of(trial: FrozenTrial) -> str:
