@@ -84,6 +84,18 @@ def prefer(driver: Any, scheme: str, media: str = "") -> None:
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
+def resize(driver: Any, width: int, height: int) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def open_report(driver: Any, path: Path, scheme: str = "light", media: str = "") -> None:
+    """A report, once its script has run."""
+    prefer(driver, scheme, media)
+    driver.get(path.as_uri())
+    wait_until(driver, "document.documentElement.dataset.ready !== undefined")
+
+
 def wait_until(driver: Any, script: str, seconds: float = LIMIT_S) -> Any:
     """The value of a piece of JavaScript once it is true."""
     wait = require("selenium.webdriver.support.ui", "pip install 'uhebo[dev]'").WebDriverWait

@@ -32,7 +32,7 @@ from uhebo.errors import InvalidInputError
 from uhebo.report import ReportError, Serving, start_dashboard
 from uhebo.report.dashboard import NOTE_HEADING, annotate
 from uhebo.report.serve import is_loopback
-from uhebo.report.watch import Watch, Watching
+from uhebo.report.watch import SHELL_ONLY, WITHOUT, Watch, Watching
 from uhebo.storage.places import open_storage
 
 dashboard_module = require("optuna_dashboard", "pip install 'uhebo[dashboard]'")
@@ -239,8 +239,13 @@ def test_the_live_page_is_told_values_only_with_the_key(shell: Shell, monkeypatc
         assert post(running, {**told, "key": "guess"})[0] == 403
         told["key"] = key
         assert post(running, told, Origin="http://a.example")[0] == 403
-        assert post(running, {**told, "value-1": ""}) == (400, "not stored: a value is missing")
-        assert "expected a number" in post(running, {**told, "value-0": "--failed"})[1]
+        assert post(running, {**told, "value-1": ""}) == (400, f"not stored: a value is missing; {WITHOUT}")
+        said = post(running, {**told, "value-0": "abc"})
+        assert said == (400, f"not stored: loss is 'abc', expected a number; {WITHOUT}")
+        assert "write 23.9, without the unit" in post(running, {**told, "value-0": "23.9 %"})[1]
+        for wrong in ("nan", "--failed", ""):
+            status, answer = post(running, {**told, "value-0": wrong})
+            assert (status, SHELL_ONLY.search(answer.replace("'--failed'", ""))) == (400, None), answer
         assert "no trial 99" in post(running, {**told, "number": "99"})[1]
         assert post(running, {**told, "number": "x"})[0] == 400
         assert post(running, {"key": key, "note": "x" * 20_000})[0] == 413
@@ -250,6 +255,45 @@ def test_the_live_page_is_told_values_only_with_the_key(shell: Shell, monkeypatc
     watched(shell, monkeypatch, body)
     trials = shell.json("history", "lab.db")
     assert (trials[12]["value"], trials[12]["feasible"], trials[13]["state"]) == (0.5, True, "failed")
+
+
+def test_a_trial_that_was_not_run_is_skipped_from_the_live_page(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(running: Watching) -> None:
+        page = ask(running.url)[1]
+        assert page.count('value="skipped"') == page.count("Was not run</button>") == 2
+        sent = {"number": "13", "what": "skipped", "value-0": "", "value-1": ""}
+        assert post(running, sent)[0] == 403
+        sent["key"] = running.watch.key
+        assert post(running, sent) == (200, "trial 13: stored as not run")
+        assert post(running, sent) == (200, "trial 13 was skipped already")
+        assert post(running, {**sent, "number": "99"}) == (400, "not stored: there is no trial 99")
+        status, answer = post(running, {**sent, "number": "3"})
+        assert status == 400
+        assert "only a trial without a value can be skipped" in answer
+        told = {**sent, "number": "12", "what": "tell", "value-0": "0.5", "value-1": "1"}
+        assert post(running, told)[0] == 200
+        again = post(running, {**told, "value-0": "0.7"})
+        assert again == (400, "not stored: trial 12 is finished already with value 0.5")
+
+    watched(shell, monkeypatch, body)
+    assert shell.json("history", "lab.db")[13]["state"] == "skipped"
+    loaded = optuna.load_study(study_name=None, storage="sqlite:///lab.db")
+    assert [(each.trial, each.what) for each in uhebo.changes(loaded)] == [(13, "skip")]
+
+
+def test_a_storage_that_fails_is_one_sentence_in_the_page(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any) -> None:
+        raise OSError("disk I/O error")
+
+    def body(running: Watching) -> None:
+        sent = {"number": "13", "what": "skipped", "key": running.watch.key}
+        monkeypatch.setattr("uhebo.report.watch.skip", gone)
+        status, answer = post(running, sent)
+        assert status == 503
+        assert answer.startswith("not stored: ")
+        assert "disk" in answer
+
+    watched(shell, monkeypatch, body)
 
 
 def test_a_live_page_that_only_shows(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,10 +350,23 @@ def test_the_live_page_in_a_browser(shell: Shell, monkeypatch: pytest.MonkeyPatc
         assert "13 finished" in driver.find_element("css selector", "header p").text
         assert driver.execute_script("return document.getElementById('trials').open")
         assert driver.find_element("id", "value-13-0").get_attribute("value") == "0.2"
-        # Told elsewhere: the page follows.
-        uhebo.skip(optuna.load_study(study_name=None, storage="sqlite:///lab.db"), 13)
+        field = driver.find_element("id", "value-13-0")
+        field.clear()
+        field.send_keys("abc")
+        driver.find_element("id", "value-13-1").send_keys("1")
+        driver.find_element("css selector", "#tell-13 button[value=tell]").click()
+        answer = "document.querySelector('#tell-13 .answer').textContent"
+        browser.wait_until(driver, f"{answer}.startsWith('not stored')")
+        assert "“Was not run”" in driver.execute_script(f"return {answer}")
+        assert SHELL_ONLY.search(driver.execute_script(f"return {answer}")) is None
+        for entry in driver.get_log("browser"):  # an answer of 400 is told in the console
+            assert "400 (Bad Request)" in entry["message"], entry
+        driver.find_element("css selector", "#tell-13 button[value=skipped]").click()
         browser.wait_until(driver, "document.querySelector('header').innerText.includes('skipped')")
         assert driver.execute_script("return document.querySelectorAll('form').length") == 0
+        # Told elsewhere: the page follows.
+        uhebo.restore(optuna.load_study(study_name=None, storage="sqlite:///lab.db"), 13)
+        browser.wait_until(driver, "document.getElementById('tell-13') !== null")
         assert browser.console_errors(driver) == []
         assert browser.hosts_asked(driver) == {"127.0.0.1"}
 

@@ -10,8 +10,8 @@ import json
 import re
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -23,23 +23,22 @@ import optuna
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.study import Study
-from optuna.trial import TrialState, create_trial
+from optuna.trial import create_trial
 
-import uhebo
 from tests import browser
 from tests.conftest import require
+from tests.report_studies import STUDIES, by_random, csv_of, made, no_finished, written
 from tests.waiting import wait_for
-from uhebo.diagnosis import Diagnosis, diagnose
+from uhebo.diagnosis import diagnose
 from uhebo.diagnosis.importance import Importance
-from uhebo.directions import name_objectives
 from uhebo.errors import InvalidInputError, MissingExtraError, UheboError
 from uhebo.optuna_.believe import believe
 from uhebo.optuna_.points import ORIGIN, REPEATS
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import figures, safe_file_name, theme, write_figures, write_report
-from uhebo.report.chart import Area, Axis, Chart, Line, Points, Rods, Surface
+from uhebo.report.chart import Area, Axis, Line, Points, Rods, Surface
 from uhebo.report.html import report_html
 from uhebo.report.marks import colours
 from uhebo.report.model_plots import maps
@@ -48,7 +47,6 @@ from uhebo.report.plots import convergence, pictures, regret
 from uhebo.report.summary import in_python
 from uhebo.report.svg import svg, svg_file
 from uhebo.report.text import ReportError, clean, in_csv, in_figure, in_markdown, in_plotly
-from uhebo.report.theme import Picture
 from uhebo.report.view import StudyView, role_of
 
 require("plotly", "pip install 'uhebo[plot]'")
@@ -58,157 +56,6 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
 LINK = '<a href="http://evil.example/">click</a> & <b>bold</b> %{x}'
 ALWAYS = {"convergence"}
-
-
-def bowl(x: float, y: float) -> float:
-    return (x - 0.3) ** 2 + 2.0 * (y - 0.6) ** 2
-
-
-def two_floats() -> Study:
-    return uhebo.minimize(bowl, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 20, seed=1, method="uhe").study
-
-
-def mixed() -> Study:
-    def value(lr: float, depth: int, units: int, kind: str) -> float:
-        return -float((np.log10(lr) + 3) ** 2) - 0.1 * (depth - 4) ** 2 - (kind == "b") - units / 1e4
-
-    space = {
-        "lr": uhebo.Float(1e-5, 1e-1, log=True),
-        "depth": (1, 9),
-        "units": uhebo.Int(8, 1024, log=True),
-        "kind": ["a", "b", "c"],
-    }
-    return uhebo.maximize(value, space, 24, seed=2, method="uhe").study
-
-
-def by_random(space: dict[str, Any], value: Callable[..., float], n: int, direction: Any = "minimize") -> Study:
-    """A study without our tags."""
-    study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(lambda trial: value(**{k: trial._suggest(k, d) for k, d in space.items()}), n_trials=n)
-    return study
-
-
-def categorical_only() -> Study:
-    space = {"a": CategoricalDistribution(["p", "q", None, 3.5, True]), "b": CategoricalDistribution(["u", "v"])}
-    return by_random(space, lambda a, b: float(len(str(a))) + (b == "u"), 15)
-
-
-def one_parameter() -> Study:
-    return uhebo.minimize(lambda x: (x - 0.3) ** 2, {"x": (0.0, 1.0)}, 12, seed=0).study
-
-
-def one_trial() -> Study:
-    return uhebo.minimize(bowl, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 1, seed=0).study
-
-
-def constant() -> Study:
-    return uhebo.minimize(lambda x, y: 2.0 + 0 * x * y, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 10, seed=0).study
-
-
-def no_finished() -> Study:
-    study = optuna.create_study()
-    study.ask({"x": FloatDistribution(0, 1)})
-    study.add_trial(create_trial(state=TrialState.FAIL))
-    return study
-
-
-def by_tpe() -> Study:
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
-    study.optimize(lambda t: -bowl(t.suggest_float("x", 0, 1), t.suggest_int("y", 0, 4) / 4), n_trials=25)
-    return study
-
-
-def conditional() -> Study:
-    def objective(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 0, 1)
-        return x + trial.suggest_float("extra", 0, 1) if trial.number % 2 else x
-
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(objective, n_trials=10)
-    return study
-
-
-def odd_values() -> Study:
-    study = optuna.create_study()
-    space = {"x": FloatDistribution(0, 1), "n": IntDistribution(1, 10**6, log=True)}
-    for i, value in enumerate([1.0, float("inf"), -1.0, 1e12, float("-inf"), 0.5, 0.1, 0.2, 0.3, 0.25, 0.6, 0.7]):
-        study.add_trial(create_trial(params={"x": i / 12, "n": 10 ** (i % 6 + 1)}, distributions=space, value=value))
-    study.add_trial(create_trial(state=TrialState.PRUNED, params={"x": 0.5, "n": 3}, distributions=space))
-    return study
-
-
-def laboratory() -> Study:
-    """Five factors, one with a long name; failures, experiments of one's own, and two under way."""
-
-    def measured(temperature: float, catalyst: str, loading: float, hours: int, ph: float) -> float:
-        bump = np.exp(-(((temperature - 82.0) / 35.0) ** 2)) * {"Pd-C": 1.0, "Ni": 0.8, "Fe": 0.5}[catalyst]
-        return float(60.0 * bump * (1.0 - np.exp(-loading)) * (1.0 - 0.02 * (ph - 6.5) ** 2) + hours / 9.0)
-
-    long = "residence_time_of_the_second_reactor"
-    space: dict[str, BaseDistribution] = {
-        "temperature": FloatDistribution(20, 120),
-        "catalyst": CategoricalDistribution(["Pd-C", "Ni", "Fe"]),
-        "loading": FloatDistribution(0.05, 5, log=True),
-        long: IntDistribution(1, 9),
-        "pH": FloatDistribution(3, 9),
-    }
-    study = optuna.create_study(study_name="furnace", direction="maximize", sampler=uhebo.UHESampler(seed=1))
-    name_objectives(study, ["yield"])
-    rng = np.random.default_rng(0)
-    for i in range(18):
-        trial = study.ask(space)
-        value = measured(*trial.params.values()) + float(rng.normal(0.0, 0.5))
-        if i == 4:
-            study.tell(trial, state=TrialState.FAIL)
-        else:
-            study.tell(trial, value)
-    params = {"temperature": 85.0, "catalyst": "Pd-C", "loading": 4.0, long: 8, "pH": 6.4}
-    study.add_trial(create_trial(params=params, distributions=space, value=63.0))
-    study.ask(space)
-    study.enqueue_trial({**params, "pH": 5.0})
-    return study
-
-
-STUDIES: dict[str, tuple[Callable[[], Study], set[str]]] = {
-    "laboratory": (
-        laboratory,
-        {"importance", *(f"slice_{i}" for i in range(1, 6)), "map", "map_uncertainty", "calibration", "parallel"},
-    ),
-    "two floats": (
-        two_floats,
-        {"importance", "slice_1", "slice_2", "map", "calibration", "coverage", "lengthscales_1", "arms"},
-    ),
-    "mixed": (mixed, {"importance", "slice_4", "map", "calibration", "lengthscales_4"}),
-    "categorical only": (categorical_only, {"slice_1", "slice_2", "map", "calibration"}),
-    "one parameter": (one_parameter, {"slice_1", "calibration"}),
-    "by TPE": (by_tpe, {"slice_1", "slice_2", "map", "calibration", "lengthscales_1"}),
-    "conditional": (conditional, {"slice_1"}),
-    "odd values": (odd_values, {"slice_1", "map"}),
-    "constant": (constant, {"convergence"}),
-    "one trial": (one_trial, {"convergence"}),
-}
-
-
-@dataclass(frozen=True)
-class Made:
-    """A study with its diagnosis and its pictures, made once for all tests."""
-
-    study: Study
-    diagnosis: Diagnosis
-    drawn: dict[str, Picture]
-
-    def chart(self, key: str) -> Chart:
-        return self.drawn[key].chart
-
-
-@cache
-def made(name: str) -> Made:
-    with pytest.MonkeyPatch.context() as patch:
-        for setting, value in {"THETAS": 2, "BURN_IN": 5, "LOG2_POINTS": 6}.items():
-            patch.setattr(f"uhebo.diagnosis.importance.{setting}", value)
-        study = STUDIES[name][0]()
-        diagnosis = diagnose(study, hmc=False)
-        return Made(study, diagnosis, {picture.key: picture for picture in pictures(study, diagnosis)})
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -591,12 +438,6 @@ def test_csv_cells_start_no_formula() -> None:
     assert next(csv.reader([in_csv('a,"b"')])) == ['a,"b"']
 
 
-def csv_of(page: str) -> str:
-    match = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', page)
-    assert match is not None
-    return base64.b64decode(match[1]).decode("utf-8-sig")
-
-
 def test_the_csv_has_every_trial_exactly() -> None:
     study = made("mixed").study
     rows = list(csv.DictReader(io.StringIO(csv_of(report_html(study, diagnosis=made("mixed").diagnosis)))))
@@ -697,7 +538,7 @@ def test_next_steps_in_python(command: str, line: str) -> None:
 
 
 def test_many_trials_make_no_large_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uhebo.report.html.MOST_ROWS", 50)
+    monkeypatch.setattr("uhebo.report.table.MOST_ROWS", 50)
     study = optuna.create_study(study_name="large")
     rng = np.random.default_rng(0)
     space: dict[str, BaseDistribution] = {f"p{i}": FloatDistribution(0, 1) for i in range(6)}
@@ -722,66 +563,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield opened
 
 
-def open_report(driver: Any, path: Path, scheme: str = "light") -> None:
-    browser.prefer(driver, scheme)
-    driver.get(path.as_uri())
-    browser.wait_until(driver, "document.documentElement.dataset.ready !== undefined")
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The report of a study by name, written once."""
-    folder = tmp_path_factory.mktemp("pages")
-
-    def page(name: str, brief: bool = False) -> Path:
-        path = folder / f"{name}{'-brief' * brief}.html"
-        if not path.exists():
-            write_report(made(name).study, path, diagnosis=made(name).diagnosis, place="lab.db", brief=brief)
-        return path
-
-    return page
-
-
-def resize(driver: Any, width: int, height: int) -> None:
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-CUT = """
-for (const part of document.querySelectorAll('details')) { part.open = true; }
-const wrong = [];
-for (const plot of document.querySelectorAll('.plot svg')) {
-  const name = plot.parentElement.id, box = plot.getBoundingClientRect();
-  const texts = [...plot.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-  for (const [text, r] of texts) {
-    if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) {
-      wrong.push('cut in ' + name + ': ' + text);
-    }
-  }
-  texts.forEach(([a, r], i) => texts.slice(i + 1).forEach(([b, s]) => {
-    const wide = Math.min(r.right, s.right) - Math.max(r.left, s.left);
-    const high = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
-    if (wide > 1 && high > 3) { wrong.push('overprinted in ' + name + ': ' + a + ' / ' + b); }
-  }));
-}
-return wrong;
-"""
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", ["laboratory", "mixed", "categorical only", "odd values"])
-def test_nothing_is_cut_or_overprinted_at_any_width(driver: Any, pages: Callable[[str], Path], name: str) -> None:
-    try:
-        for width in (400, 800, 1400):
-            resize(driver, width, 900)
-            open_report(driver, pages(name))
-            assert driver.execute_script(CUT) == []
-            assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-    finally:
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert driver.execute_script("return document.documentElement.dataset.ready") == str(len(made(name).drawn))
-    assert browser.console_errors(driver) == []
-    assert browser.hosts_asked(driver) == set()
+    return partial(written, tmp_path_factory.mktemp("pages"))
 
 
 @pytest.mark.browser
@@ -789,8 +574,8 @@ def test_the_first_screen_has_verdict_best_progress_importances_and_the_next_com
     driver: Any, pages: Callable[[str], Path]
 ) -> None:
     try:
-        resize(driver, 1400, 900)
-        open_report(driver, pages("laboratory"))
+        browser.resize(driver, 1400, 900)
+        browser.open_report(driver, pages("laboratory"))
         parts = (".badge", ".commands code", ".choice .number", ".choice table", "#convergence", "#importance")
         for part in parts:
             bottom = driver.execute_script(
@@ -804,7 +589,7 @@ def test_the_first_screen_has_verdict_best_progress_importances_and_the_next_com
 @pytest.mark.browser
 def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) -> None:
     path = write_report(hostile(), tmp_path / "hostile.html", title=EVIL)
-    open_report(driver, path)
+    browser.open_report(driver, path)
     assert driver.execute_script("return window.hacked") is None
     assert driver.execute_script("return document.querySelectorAll('img, iframe, object').length") == 0
     assert driver.execute_script("return document.querySelectorAll('svg a, .plot a[href]').length") == 0
@@ -817,7 +602,7 @@ def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) ->
     # And where some text slips through, no script of it runs.
     path.write_text(path.read_text().replace("</main>", "<script>window.hacked=1</script></main>"))
     assert browser.console_errors(driver) == []
-    open_report(driver, path)
+    browser.open_report(driver, path)
     assert driver.execute_script("return window.hacked") is None
     assert any("Content Security Policy" in message for message in browser.console_errors(driver))
     assert browser.hosts_asked(driver) == set()
@@ -825,7 +610,7 @@ def test_row_44_hostile_text_is_text_in_the_page(driver: Any, tmp_path: Path) ->
 
 def printed(driver: Any, path: Path) -> int:
     """Pages of A4."""
-    open_report(driver, path)
+    browser.open_report(driver, path)
     made = driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
     return len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(made)))
 
@@ -835,7 +620,7 @@ def test_light_dark_and_print(driver: Any, pages: Callable[..., Path]) -> None:
     path = pages("laboratory")
     ink = "getComputedStyle(document.querySelector('#convergence text')).fill"
     paper = "getComputedStyle(document.body).backgroundColor"
-    open_report(driver, path, "dark")
+    browser.open_report(driver, path, "dark")
     assert driver.execute_script(f"return {paper}") == "rgb(21, 24, 28)"
     assert driver.execute_script(f"return {ink}") == "rgb(163, 171, 181)"
     browser.prefer(driver, "light")
@@ -852,7 +637,7 @@ def test_light_dark_and_print(driver: Any, pages: Callable[..., Path]) -> None:
 
 @pytest.mark.browser
 def test_accessible_structure_and_keyboard(driver: Any, pages: Callable[[str], Path]) -> None:
-    open_report(driver, pages("laboratory"))
+    browser.open_report(driver, pages("laboratory"))
     run = driver.execute_script
     assert run("return document.documentElement.lang") == "en"
     assert run("return ['header', 'main', 'footer'].every(t => document.querySelector(t) !== null)")
@@ -877,7 +662,7 @@ def test_accessible_structure_and_keyboard(driver: Any, pages: Callable[[str], P
 @pytest.mark.browser
 def test_the_downloads_arrive(driver: Any, pages: Callable[[str], Path], tmp_path: Path) -> None:
     study = made("laboratory").study
-    open_report(driver, pages("laboratory"))
+    browser.open_report(driver, pages("laboratory"))
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     driver.execute_script("document.getElementById('csv').click()")
     table = arrived(tmp_path, "furnace.csv")

@@ -134,6 +134,8 @@ class Surface:
     """The smallest values are the brightest."""
     cells: tuple[bool, bool] = (False, False)
     """Whether x and y are a few values, with nothing between them."""
+    title: str = ""
+    """What the colours stand for, beside their scale."""
     spare: Array | None = None
     """What the tightest constraint has to spare: below 0 the ground is hatched."""
 

@@ -11,7 +11,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from uhebo.diagnosis import Diagnosis, diagnose, diagnose_each
-from uhebo.diagnosis.tradeoffs import in_words
 from uhebo.gp.posterior import sample_paths
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.fronts import front_trials, hypervolumes, objective_names, oriented, reference_point
@@ -85,8 +84,6 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
             sentence = "No trial is on the front yet: none is feasible with a value for each objective."
         else:
             sentence = _sentence(across, up, front, intervals[i] is not None, bool(band))
-        if alone:
-            sentence = " ".join([sentence, *in_words(study)])
         names = f"{shown(across.target)} and {shown(up.target)}"
         title = "The front" if alone else f"The front in {names}"
         yield Picture("front" if alone else f"front_{i}_{j}", title, sentence, chart, "first")
@@ -250,7 +247,7 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
     names = list(dict.fromkeys(name for trial in front for name in trial.params))
     columns, intervals = ["trial"], [_intervals(view, front) for view in views]
     for view, found in zip(views, intervals, strict=True):
-        columns += [view.target, *(["possible"] if found is not None else [])]
+        columns += [view.with_unit(view.target), *(["possible"] if found is not None else [])]
     rows = []
     for at, trial in enumerate(front):
         row: list[Any] = [trial.number]
@@ -259,4 +256,4 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
             if found is not None:
                 row.append(from_to(float(found[0, at]), float(found[2, at])))
         rows.append([*row, *(trial.params.get(name, "") for name in names)])
-    return [*columns, *names], rows
+    return [*columns, *map(views[0].with_unit, names)], rows

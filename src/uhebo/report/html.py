@@ -14,39 +14,31 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from optuna.study import Study
 
 from uhebo._version import __version__
 from uhebo.diagnosis import Diagnosis, Section
 from uhebo.diagnosis.tradeoffs import in_words
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.constraints import constraints_of
-from uhebo.optuna_.endings import state_name
-from uhebo.optuna_.fronts import objective_names
 from uhebo.report import theme
 from uhebo.report.fronts import front_table, views_of
 from uhebo.report.plots import Diagnosed, pictures_of
 from uhebo.report.summary import Choice, choices, most_urgent, next_commands
 from uhebo.report.svg import legend_items, svg, svg_file
-from uhebo.report.text import in_csv, optional, rendered, safe_file_name, shown, write_atomically
+from uhebo.report.table import MOST_COLUMNS, OURS, best_rows, table_of
+from uhebo.report.text import breakable, in_csv, optional, rendered, safe_file_name, shown, write_atomically
 from uhebo.report.theme import Picture
-from uhebo.report.view import StudyView, role_of
+from uhebo.report.view import StudyView
 
 UNNAMED = "no-name-"
 """Start of the name that Optuna gives to a study without one."""
-OURS = "uhebo:"
-"""Start of the names of attributes that uhebo keeps in a study for itself."""
 WIDEST = 62
 """Maximum characters across a table that fits half the page."""
-MOST_ROWS = 500
-"""Maximum rows in the page; the CSV has all."""
-MOST_COLUMNS = 60
-"""Maximum parameters and attributes in the page; the CSV has all."""
 TONES = {"trust": "trust", "do not trust": "distrust"}
 OTHER_KINDS = (".pdf", ".png", ".jpg", ".svg", ".md", ".txt", ".csv", ".json", ".docx", ".xlsx")
 """Endings of files that a report is not."""
-STATES = {"complete": "finished", "fail": "failed", "running": "under way", "waiting": "under way"}
+UNDER_WAY = ("waiting", "running", "queued")
+"""States of trials without a value yet, which are counted as one."""
 MOST_BRIEF = 7
 """Parameters above which one page has room for the recommended point only."""
 PNG_SCALE = 3
@@ -146,14 +138,15 @@ def page_values(
     as_it_is = optional("markupsafe", "plot").Markup
     views = views_of(study, diagnosis, hmc=True)
     view, drawn = views[0], pictures_of(views, optimum)
-    columns, rows = _table(view)
+    table = table_of(view)
     front_columns, front = front_table(views) if view.several else ([], [])
-    best = _best_rows(view, rows)
+    points = _shortened(choices(views, place)) if brief else choices(views, place)
+    best = best_rows(view, table.page_rows)
     named = "Optimisation report" if study.study_name.startswith(UNNAMED) else f"Study {study.study_name}"
     style, script = (
         (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
-    examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(columns))]
+    examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(table.page))]
     judged = [Judged(each, tuple((part, _is_wide(part)) for part in each.diagnosis.sections())) for each in views]
     file = safe_file_name(study.study_name, "")
     return {
@@ -161,17 +154,18 @@ def page_values(
         "view": view,
         "views": views,
         "brief": brief,
-        "choices": _shortened(choices(views, place)) if brief else choices(views, place),
+        "choices": points,
         "commands": next_commands(views, place),
         "front_columns": front_columns,
         "front": front,
         "trade_offs": in_words(view.study) if view.several and front else [],
         "top": [row[0] for row in front] if view.several else [view.best.number] if view.best else [],
-        "rows": rows,
+        "table": table,
         "best": best,
-        "columns": columns,
-        "shown": list(zip(columns, examples, strict=True))[:MOST_COLUMNS],
-        "states": Counter(STATES.get(row[1], row[1]) for row in rows),
+        "shown": [(as_it_is(breakable(c.title)), each) for c, each in zip(table.page, examples, strict=True)][
+            :MOST_COLUMNS
+        ],
+        "states": Counter("under way" if row[1] in UNDER_WAY else row[1] for row in table.page_rows),
         "notes": sorted((name, value) for name, value in study.user_attrs.items() if not name.startswith(OURS)),
         "verdicts": judged,
         "urgent": judged[views.index(most_urgent(views))],
@@ -185,7 +179,8 @@ def page_values(
             (as_it_is(mark), name)
             for mark, name in legend_items([picture.chart for picture in drawn if _shares_legend(picture)])
         ],
-        "csv": as_it_is(_csv_link([columns, *rows])),
+        "names": {name: as_it_is(breakable(view.with_unit(name))) for each in points for name in each.params},
+        "csv": as_it_is(_csv_link([table.names, *table.rows])),
         "csv_name": f"{file}.csv",
         "style": as_it_is(style),
         "script": as_it_is(script),
@@ -238,39 +233,6 @@ def _policy(script: str, live: bool) -> str:
         f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data: blob:; "
         f"connect-src {own}; base-uri 'none'; form-action {own}"
     )
-
-
-def _table(view: StudyView) -> tuple[list[str], list[list[Any]]]:
-    """Column names, parameters and attributes in the order of first sight, and one row per trial, by number.
-
-    A cell is empty text where the trial has nothing, which None (a choice, say) is not.
-    """
-    trials = sorted(view.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
-    parameters = list(dict.fromkeys(name for trial in trials for name in trial.params))
-    attributes = list(dict.fromkeys(name for trial in trials for name in trial.user_attrs))
-    limits = list(dict.fromkeys(name for trial in trials for name in constraints_of(trial)))
-    names, rows = objective_names(view.study), []
-    for trial in trials:
-        told = [trial.number, state_name(trial), *(trial.values or [""] * len(names))]
-        if limits:
-            found = constraints_of(trial)
-            verdict = "yes" if all(value <= 0.0 for value in found.values()) else "no"
-            told += [verdict if found else "", *(found.get(name, "") for name in limits)]
-        told += [trial.params.get(name, "") for name in parameters]
-        rows.append([*told, view.role_names[role_of(trial)], *(trial.user_attrs.get(name, "") for name in attributes)])
-    constrained = ["feasible", *(f"constraint {name}" for name in limits)] if limits else []
-    return ["trial", "state", *names, *constrained, *parameters, "proposed by", *attributes], rows
-
-
-def _best_rows(view: StudyView, rows: list[list[Any]]) -> list[list[Any]]:
-    """All rows, or where they are too many, those of the best trials."""
-    if len(rows) <= MOST_ROWS:
-        return rows
-    by_number = {row[0]: row for row in rows}
-    if view.several:
-        return [by_number[trial.number] for trial in view.leaders[:MOST_ROWS]]
-    order = np.lexsort((-view.values if view.maximise else view.values, ~view.feasible))[:MOST_ROWS]
-    return [by_number[view.finished[i].number] for i in order]
 
 
 def _csv_link(lines: list[list[Any]]) -> str:

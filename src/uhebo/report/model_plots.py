@@ -16,15 +16,18 @@ from uhebo.diagnosis.calibration import Calibration
 from uhebo.diagnosis.importance import WITHOUT_RULES
 from uhebo.gp.kernels import squared_distance
 from uhebo.report import theme
+from uhebo.report.axes import CURVE, SURFACE, ParameterAxis, entries
 from uhebo.report.chart import Area, Axis, Chart, Layer, Line, Points, Rods, Surface, Symbol, Texts, fitted, thinned
 from uhebo.report.text import in_figure, shown
 from uhebo.report.theme import Picture
-from uhebo.report.view import CURVE, SURFACE, ParameterAxis, StudyView, entries
+from uhebo.report.view import StudyView
 from uhebo.space.moves import switched
 from uhebo.types import Array
 
 MOST_SLICES = 12
 MOST_BARS = 20
+LOWEST = 140.0
+"""Pixels of the bars in all: few of them stand beside a picture of twice that height."""
 MOST_MARKS = 400
 """Maximum trials drawn on a slice, on the map, or against their predictions."""
 BAND = (0.025, 0.5, 0.975)
@@ -54,7 +57,7 @@ def importance(view: StudyView) -> Iterator[Picture]:
         layers,
         Axis(0.0, 1.0, f"share of the variation of {in_figure(view.target)}", percent=True),
         Axis(places[-1] - 0.4, 0.75, hidden=True),
-        height=40.0 * len(ranked) + 8.0,
+        height=max(40.0 * len(ranked) + 8.0, LOWEST),
         legend=False,
     )
     sentence = (
@@ -218,16 +221,15 @@ def maps(view: StudyView) -> Iterator[Picture]:
         ("map", f"Map of {both}", first, mean, not view.maximise, spare),
         ("map_uncertainty", f"Uncertainty over {both}", second, deviation, False, None),
     ):
-        surface = Surface(x, y, z, "expected" if key == "map" else "uncertainty", reverse, cells, hatched)
-        title_up = in_figure(up.name)
-        chart = Chart([surface, *marks], _tight(across), _tight(up, title_up), height=240.0)
+        name, of = ("expected", "") if key == "map" else ("uncertainty", "of ")
+        surface = Surface(x, y, z, name, reverse, cells, f"{name} {of}{view.label}", hatched)
+        chart = Chart([surface, *marks], _tight(across), _tight(up), height=240.0)
         yield Picture(key, title, sentence, chart)
 
 
-def _tight(axis: ParameterAxis, title: str | None = None) -> Axis:
+def _tight(axis: ParameterAxis) -> Axis:
     """Without a grid, which would lie over the map."""
-    made = axis.axis()
-    return replace(made, grid=False, title=made.title if title is None else title)
+    return replace(axis.axis(), grid=False)
 
 
 def _on_map(view: StudyView, across: ParameterAxis, up: ParameterAxis, best: FrozenTrial) -> list[Layer]:

@@ -148,7 +148,8 @@ def _surface(go: Any, layer: Surface) -> list[Any]:
         "hovertemplate": "%{z:.5g}<extra></extra>",
         "name": layer.name,
     }
-    bar = {"thickness": 12, "outlinewidth": 0, "tickformat": ".3~g"}
+    bar: dict[str, Any] = {"thickness": 12, "outlinewidth": 0, "tickformat": ".3~g"}
+    bar["title"] = {"text": in_plotly(layer.title), "side": "right"}
     common |= {"z": layer.z.tolist(), "colorscale": scale, "reversescale": layer.reverse, "colorbar": bar}
     if any(layer.cells):
         made = [go.Heatmap(**common)]

@@ -84,7 +84,9 @@ def convergence(view: StudyView) -> Iterator[Picture]:
     if view.infeasible:
         sentence += f" Triangles are the {len(view.infeasible)} that do not keep the constraints."
     if view.pending:
-        sentence += f" Squares: {len(view.pending)} under way, where the model expects them."
+        drawn, there = len(view.pending), view.under_way
+        which = f"{there}" if drawn == there else f"{drawn} of the {there}"
+        sentence += f" Squares: {which} under way, where the model expects them."
     (low, high), far = _robust_range(view, layers)
     note = f"{far} far out, beyond the axis" if far else ""
     last = max([numbers[-1], *view.pending])
@@ -179,7 +181,7 @@ def parallel_coordinates(view: StudyView) -> Iterator[Picture]:
             name, colour = ("best trials" if best else "", theme.BEST_LINE if best else theme.WORST_LINE)
             width, opacity = 1.0 + 1.2 * share, 0.25 + 0.65 * share
             layers.append(Line(x, depths * len(rows), name, colour, width=width, opacity=opacity))
-    labels = [in_figure(view.target), *map(in_figure, names)]
+    labels = [view.label, *(view.axes[name].title for name in names)]
     down = [-float(i) for i in range(len(labels))]
     for i in down:
         layers.insert(0, Line([0.0, 1.0], [i, i], "", "quiet", width=1.0))

@@ -4,7 +4,7 @@ Widths of text are estimated with those of a wide font, so that labels do not me
 """
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -134,17 +134,16 @@ class _Frame:
         return self.top + (1.0 - self.chart.y.share(place)) * self.down
 
     def head(self, title: str) -> Iterator[str]:
-        """Rows above the plot: title, name of the vertical axis, scale of the colours, legend."""
+        """Rows above the plot: title, scale of the colours, name of the vertical axis, legend."""
         at = 4.0
         if title:
             at += ROW + 2.0
             yield _label(4.0, at - 5.0, title, more=' font-weight="600"')
+        if self.surface is not None:
+            at = yield from self._ramp(self.surface, at + ROW)
         if self.titled:
             at += ROW
             yield _label(4.0, at - 5.0, self.chart.y.title, colour="quiet")
-        if self.surface is not None:
-            at += ROW
-            yield from self._ramp(self.surface, at - 14.0)
         right = self.chart.width - 6.0
         place = right
         for layer in self.items:
@@ -159,15 +158,20 @@ class _Frame:
         if self.chart.note:
             yield _label(self.left + self.across, self.top + 11.0, self.chart.note, "end", "quiet")
 
-    def _ramp(self, layer: Surface, y: float) -> Iterator[str]:
-        low, high = float(np.min(layer.z)), float(np.max(layer.z))
-        first, last = f"{low:.3g}", f"{high:.3g}"
-        start = 4.0 + text_width(first) + 6.0
+    def _ramp(self, layer: Surface, at: float) -> Generator[str, None, float]:
+        """What the colours stand for, and their scale; below each other where one row is too short. Where it ends."""
+        first, last = (f"{float(end):.3g}" for end in (np.min(layer.z), np.max(layer.z)))
         colours = theme.SCALE[::-1] if layer.reverse else theme.SCALE
-        yield _label(4.0, y + 9.0, first)
+        left, wide = 4.0 + text_width(layer.title) + 12.0, 11.0 * len(colours) + 12.0
+        yield _label(4.0, at - 5.0, layer.title, colour="quiet")
+        if left + text_width(first) + wide + text_width(last) > self.chart.width:
+            left, at = 4.0, at + ROW
+        start = left + text_width(first) + 6.0
+        yield _label(left, at - 5.0, first)
         for i, colour in enumerate(colours):
-            yield f'<rect x="{start + 11 * i:.1f}" y="{y}" width="11.5" height="10" fill="{colour}"/>'
-        yield _label(start + 11 * len(colours) + 6.0, y + 9.0, last)
+            yield f'<rect x="{start + 11 * i:.1f}" y="{at - 14.0}" width="11.5" height="10" fill="{colour}"/>'
+        yield _label(start + 11 * len(colours) + 6.0, at - 5.0, last)
+        return at
 
     def sample(self, layer: Layer, x: float, y: float) -> Iterator[str]:
         if isinstance(layer, (Area, Rods)):
@@ -193,7 +197,7 @@ class _Frame:
                 turn = f' transform="rotate(-45 {x + 4:.1f} {bottom + 14:.1f})"'
                 yield _label(x + 4.0, bottom + 14.0, text, "end", more=turn)
             else:
-                yield _label(x, bottom + 15.0, text, "middle")
+                yield _label(x, bottom + 18.0, text, "middle")  # below the lowest label of the other axis
         if lines:
             yield f'<path d="{"".join(lines)}" stroke="var(--line)"/>'
         if not self.chart.x.hidden:
@@ -246,17 +250,18 @@ class _Frame:
         return f'<path d="{path}" stroke="{paint(layer.colour)}" stroke-width="{layer.width:.1f}"{dash}{faint}/>'
 
     def _whiskers(self, layer: Points, there: Sequence[int]) -> Iterator[str]:
-        lines = []
+        """Error bars; what lies beyond an axis is left out."""
+        lines, right, bottom = [], self.left + self.across, self.top + self.down
         for i in there:
             x, y = layer.x[i], layer.y[i]
             assert x is not None
             assert y is not None
             if layer.across is not None:
-                low, high = layer.across[0][i], layer.across[1][i]
-                lines.append(f"M{self.x(low):.1f} {self.y(y):.1f}H{self.x(high):.1f}")
+                low, high = (min(max(self.x(side[i]), self.left), right) for side in layer.across)
+                lines.append(f"M{low:.1f} {self.y(y):.1f}H{high:.1f}")
             if layer.along is not None:
-                low, high = layer.along[0][i], layer.along[1][i]
-                lines.append(f"M{self.x(x):.1f} {self.y(low):.1f}V{self.y(high):.1f}")
+                low, high = (min(max(self.y(side[i]), self.top), bottom) for side in layer.along)
+                lines.append(f"M{self.x(x):.1f} {low:.1f}V{high:.1f}")
         if lines:
             yield f'<path d="{"".join(lines)}" stroke="{paint(layer.colour)}" stroke-width="1.5"/>'
 

@@ -26,6 +26,8 @@ LABEL = 24
 
 _BIDI = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"))
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:@$])")
+_PLACES = re.compile(r"(?<=_)(?=\w)|(?<=[^\W_]{14})(?=[^\W_]{4})")
+"""After an underscore, and in a word of 18 letters and more."""
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
 
 
@@ -76,6 +78,11 @@ def from_to(low: float, high: float) -> str:
     return (
         f"{low:.{decimals}f} to {high:.{decimals}f}" if max(abs(low), abs(high)) < 1e6 else f"{low:.6g} to {high:.6g}"
     )
+
+
+def breakable(value: Any) -> str:
+    """For HTML, as it is: with places where a long word may go on in the next line."""
+    return "<wbr>".join(html.escape(part) for part in _PLACES.split(shown(value)))
 
 
 def in_markdown(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from uhebo.report.chart import Bars, Chart, Number, Points, Symbol
 
 ROLE_NAMES = {
-    "initial": "start-up", "random": "exploration", "model": "model's choice", "repeat": "repeat of the best",
+    "initial": "start-up", "random": "exploration", "model": "model's choice", "repeat": "repeat",
     "other": "your own experiments",
 }  # fmt: skip
 """Who proposed a trial, in the reader's words."""

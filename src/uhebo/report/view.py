@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -21,88 +20,15 @@ from uhebo.optuna_.log_space import space_of_log
 from uhebo.optuna_.points import ORIGIN, REPEATS
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.report import theme
-from uhebo.report.chart import Axis, Points
+from uhebo.report.axes import ParameterAxis
+from uhebo.report.chart import Points
 from uhebo.report.text import in_figure, shown
 from uhebo.space import SearchSpace
-from uhebo.space.columns import Choices, Continuous
 from uhebo.types import Array
 
-CURVE = 121
-"""Places along a continuous parameter at which a curve is drawn."""
-SURFACE = 41
-"""Places along each side of a map."""
 AT_RANDOM = "at random"
 """Origin of a point that a person asked for at random."""
 MOST_PENDING = 100
-
-
-@dataclass(frozen=True)
-class ParameterAxis:
-    """Where the values of one parameter lie on its axis: categories by their index, all others by their value."""
-
-    name: str
-    distribution: BaseDistribution
-    measured_in: str = ""
-
-    @property
-    def categorical(self) -> bool:
-        return isinstance(self.distribution, CategoricalDistribution)
-
-    @property
-    def log(self) -> bool:
-        return bool(getattr(self.distribution, "log", False))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The first and the last position."""
-        if isinstance(self.distribution, CategoricalDistribution):
-            return 0.0, len(self.distribution.choices) - 1.0
-        assert isinstance(self.distribution, (FloatDistribution, IntDistribution))
-        return float(self.distribution.low), float(self.distribution.high)
-
-    def positions(self, values: Sequence[Any]) -> list[float]:
-        if isinstance(self.distribution, CategoricalDistribution):
-            values = list(Choices(self.distribution.choices).encode(values))
-        return [float(value) for value in values]
-
-    def unit(self, position: float) -> float:
-        """A position as a share of the axis, 0 at its lower end and 1 at its upper."""
-        low, high = self.ends
-        if self.log:
-            position, low, high = math.log(position), math.log(low), math.log(high)
-        if high == low:
-            return 0.0
-        return position / (high - low) - low / (high - low)  # each term is finite where the difference overflows
-
-    def end_texts(self) -> tuple[str, str]:
-        """What stands at the two ends."""
-        if isinstance(self.distribution, CategoricalDistribution):
-            return in_figure(self.distribution.choices[0], 16), in_figure(self.distribution.choices[-1], 16)
-        low, high = self.ends
-        return f"{low:.4g}", f"{high:.4g}"
-
-    def axis(self) -> Axis:
-        """With its name, its range and some room on both sides."""
-        low, high = self.ends
-        name = in_figure(self.name) + (f" [{in_figure(self.measured_in, 12)}]" if self.measured_in else "")
-        if isinstance(self.distribution, CategoricalDistribution):
-            ticks = tuple((float(i), in_figure(choice, 16)) for i, choice in enumerate(self.distribution.choices))
-            return Axis(low - 0.6, high + 0.6, name, ticks=ticks, grid=False)
-        if self.log:
-            room = (high / low) ** 0.03
-            return Axis(low / room, high * room, name, log=True)
-        whole = isinstance(self.distribution, IntDistribution)
-        room = 0.03 * (high / 2 - low / 2) * 2 or 0.5
-        return Axis(low - room, high + room, name, whole=whole)
-
-
-def entries(space: SearchSpace, name: str, count: int) -> Array:
-    """Row entries of one parameter to draw at: all its values if they are few, else an even spread of `count`."""
-    column = space.columns[name]
-    if isinstance(column, Continuous):
-        return np.linspace(0.0, 1.0, count)
-    drawn = column.count if isinstance(column, Choices) else min(column.count, count)
-    return np.asarray(column.place(np.unique(np.rint(np.linspace(0, column.count - 1, drawn)))))
 
 
 @dataclass(frozen=True)
@@ -220,11 +146,15 @@ class StudyView:
         return [trials[int(i)] for i in np.lexsort((behind, missed))]
 
     @cached_property
+    def under_way(self) -> int:
+        """How many experiments are under way."""
+        return len(self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING)))
+
+    @cached_property
     def pending(self) -> dict[int, dict[str, Any]]:
         """Parameters of experiments under way, by number; the latest ones."""
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING))
-        # An enqueued trial has no parameters yet, only those that it will have.
-        places = {trial.number: trial.params or dict(trial.system_attrs.get("fixed_params") or {}) for trial in trials}
+        places = {trial.number: point_of(trial) for trial in trials}
         known = {number: found for number, found in places.items() if found.keys() <= self.space.distributions.keys()}
         inside = self.space.contains_many(list(known.values()))
         return dict([each for each, use in zip(known.items(), inside, strict=True) if use][-MOST_PENDING:])
@@ -246,11 +176,16 @@ class StudyView:
         for role, name in {**self.role_names, "infeasible": "infeasible"}.items():
             rows = [i for i, found in enumerate(roles) if found == role]
             if rows:
-                labels = [f"trial {trials[i].number}: {shown(self.value(trials[i]))}" for i in rows]
+                labels = [self._label_of(trials[i]) for i in rows]
                 shade = [opacity[i] for i in rows] if len(opacity) else ()
                 at = [x[i] for i in rows], [y[i] for i in rows]
                 layers.append(theme.role_points(role, name, *at, labels=labels, opacity=shade, **options))
         return layers
+
+    def _label_of(self, trial: FrozenTrial) -> str:
+        """What is shown at the pointer."""
+        again = f", trial {shown(trial.user_attrs[REPEATS])} once more" if REPEATS in trial.user_attrs else ""
+        return f"trial {trial.number}: {shown(self.value(trial))}{again}"
 
     def star(self, trial: FrozenTrial) -> str:
         """What a trial is called whose place is marked by a star."""
@@ -273,6 +208,11 @@ class StudyView:
         """Of parameters and of what is measured, by name, where they are known."""
         return units_of(self.study)
 
+    def with_unit(self, name: str, of: str | None = None) -> str:
+        """A heading, with the unit of what it is of."""
+        unit = self.units.get(name if of is None else of)
+        return name + (f" [{unit}]" if unit else "")
+
     @property
     def label(self) -> str:
         """The objective on an axis: its name, and its unit."""
@@ -283,6 +223,11 @@ class StudyView:
     def target(self) -> str:
         """What the objective is called."""
         return objective_names(self.study)[self.objective]
+
+
+def point_of(trial: FrozenTrial) -> dict[str, Any]:
+    """The trial's parameters; one in the queue has none yet, only those that it will have."""
+    return trial.params or dict(trial.system_attrs.get("fixed_params") or {})
 
 
 def role_of(trial: FrozenTrial) -> str:

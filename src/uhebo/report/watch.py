@@ -7,6 +7,7 @@ is in the address that `uhebo watch` prints, and nowhere else.
 import hashlib
 import json
 import logging
+import re
 import secrets
 import threading
 import time
@@ -18,12 +19,14 @@ from urllib.parse import parse_qs
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from uhebo.errors import UheboError
+from uhebo.errors import InvalidInputError, UheboError
+from uhebo.optuna_.changes import skip
 from uhebo.optuna_.corrections import changes_of
 from uhebo.optuna_.fronts import objective_names
 from uhebo.report.html import Live, Waiting, page_of, page_values
 from uhebo.report.serve import Serving, Wsgi, listen
 from uhebo.report.text import clean
+from uhebo.storage.explain import explain
 
 logger = logging.getLogger("uhebo")
 
@@ -36,7 +39,9 @@ FIRST_S = 300.0
 MOST_BYTES = 10_000
 """Length of what may be told at once."""
 MOST_WAITING = 30
-NO_PAGE = "<p>The report could not be made: the terminal of uhebo watch says why. Reload to try again.</p>"
+WITHOUT = "if there is no value, press “It failed”, or “Was not run” if nobody made the experiment"
+SHELL_ONLY = re.compile(r"--\w|\buhebo \w|in a sheet")
+"""Options, commands and sheets."""
 
 Tell = Callable[[int, Sequence[str] | None], str]
 """Stores what was measured in a trial, one text for each quantity, or None where it failed; what was stored, in
@@ -128,13 +133,31 @@ class Watch:
         if not (number.isascii() and number.isdigit()):
             return "400 Bad Request", "not stored: there is no trial number"
         texts = [sent.get(f"value-{i}", [""])[0].strip() for i in range(len(sent)) if f"value-{i}" in sent]
-        failed = sent.get("what", [""])[0] == "failed"
-        if not failed and not all(texts):
-            return "400 Bad Request", "not stored: a value is missing"
+        what = sent.get("what", [""])[0]
+        if what not in ("failed", "skipped") and not all(texts):
+            return "400 Bad Request", f"not stored: a value is missing; {WITHOUT}"
         try:
-            return "200 OK", clean(self.tell(int(number), None if failed else texts))
+            if what == "skipped":
+                return "200 OK", self._skip(int(number))
+            return "200 OK", clean(self.tell(int(number), None if what == "failed" else texts))
         except UheboError as error:
-            return "400 Bad Request", f"not stored: {clean(error)}"
+            return "400 Bad Request", f"not stored: {in_page(clean(error))}"
+        except Exception as error:  # a database that is gone or busy
+            return "503 Service Unavailable", f"not stored: {clean(explain(error))}"
+
+    def _skip(self, number: int) -> str:
+        """A trial that was not run, as `uhebo.skip` has it."""
+        study = self.load()
+        if number not in (trial.number for trial in study.get_trials(deepcopy=False)):
+            raise InvalidInputError(f"there is no trial {number}")
+        made = skip(study, number)
+        return f"trial {number} was skipped already" if made is None else f"trial {number}: stored as not run"
+
+
+def in_page(error: str) -> str:
+    """An error of the shell without the hints that only the shell can follow, and with those of the page."""
+    kept = [part for part in error.split("; ") if not SHELL_ONLY.search(part)]
+    return "; ".join([*kept, WITHOUT] if "expected a number" in error or "not a number" in error else kept)
 
 
 SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
