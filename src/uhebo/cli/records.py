@@ -15,7 +15,7 @@ from uhebo.optuna_.constraints import constraints_of, is_feasible
 from uhebo.optuna_.corrections import AMENDED
 from uhebo.optuna_.endings import FAILURE, state_name
 from uhebo.optuna_.lease import Lease
-from uhebo.optuna_.points import ORIGIN
+from uhebo.optuna_.points import ORIGIN, REPEATS
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.storage.explain import listed, one_line
 
@@ -91,6 +91,8 @@ def origin_of(trial: FrozenTrial) -> str:
     """Where the point of a trial comes from, in a few words."""
     if ORIGIN in trial.user_attrs:
         return str(trial.user_attrs[ORIGIN])
+    if REPEATS in trial.user_attrs:
+        return f"trial {trial.user_attrs[REPEATS]} once more"
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
     # One that was added began and ended in the same moment.

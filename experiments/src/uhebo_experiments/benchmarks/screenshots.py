@@ -32,7 +32,7 @@ TRIALS, UNDER_WAY = 26, 3
 BROKEN = 7
 """The trial whose bottle broke."""
 NOISE = 0.6
-FIRST = (1400, 690)
+FIRST = (1400, 770)
 """Width and height of the first screen."""
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
 COMMANDS = ("best", "suggest", "diagnose")
@@ -70,7 +70,7 @@ def shell(*args: str) -> str:
 def furnace(file: str) -> None:
     """The study: suggested and told one by one, one failed, three under way."""
     options = [part for param in SPACE for part in ("--param", param)]
-    shell("create", file, *options, "--objective", "yield:maximize", "--seed", "1")
+    shell("create", file, *options, "--objective", "yield:maximize", *UNITS, "--seed", "1")
     rng = np.random.default_rng(0)
     for _ in range(TRIALS):
         made = json.loads(shell("suggest", file, "--json"))[0]
