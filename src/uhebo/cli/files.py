@@ -21,6 +21,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import Bounds, measured, names_of
+from uhebo.cli.decimals import two_readings
 from uhebo.cli.output import say
 from uhebo.cli.records import HISTORY_COLUMNS, LONGEST_REASON, texts
 from uhebo.cli.rows import Known, Trials, error_of, needed, read_row, running_number
@@ -74,9 +75,15 @@ def read_results(
     errors = _error_columns(header, columns, space)
     notes = _check_columns(path, header, space, columns, ignore_extra, history, [*names_of(bounds), *errors.values()])
     sheet = Sheet(notes=[] if ignore_extra else notes)
+    numbers = {*columns, *errors.values(), *names_of(bounds), *space.distributions} - words.keys()
     answered: dict[int, int] = {}
     for line, cells in table.rows.items():
         try:
+            doubtful = [
+                two_readings(name, text) for name, text in table.doubtful.get(line, {}).items() if name in numbers
+            ]
+            if doubtful:
+                raise InvalidInputError("; ".join(doubtful))
             number = cells.get("number", "") if not history else ""
             if number and not any(cells[name] for name in [*columns, *names_of(bounds)]):
                 sheet.waiting.append(running_number(number, trials))
@@ -135,7 +142,10 @@ def without_units(table: Table, known: Collection[str]) -> Table:
     if not names:
         return table
     rows = {line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.rows.items()}
-    return Table([names.get(name, name) for name in table.header], rows, table.wrong)
+    doubtful = {
+        line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.doubtful.items()
+    }
+    return Table([names.get(name, name) for name in table.header], rows, table.wrong, doubtful)
 
 
 def _refuse(path: str, wrong: Mapping[int, str]) -> None:
