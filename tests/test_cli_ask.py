@@ -214,6 +214,7 @@ def test_a_placeholder_that_is_no_parameter(shell: Shell) -> None:
     program = train(shell)
     said = shell.refuses("optimize", *LR, "--trials", "1", "--", program, "{lr}", "{Depth}")
     assert "there is no parameter for {Depth} in the program's arguments; write {lr}, {depth}" in said
+    assert not (shell.folder / "study.db").exists(), "what was refused leaves no study behind"
     shell("optimize", *LR, "--trials", "1", "--", program, "{lr}", "{epochs}")
     assert "{epochs} is no parameter and is passed as it is" in shell.err
     shell("optimize", *LR, "--trials", "2", "--", program, "{lr}", "awk { print }")

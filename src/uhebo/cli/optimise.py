@@ -104,10 +104,13 @@ def optimize(
     else:
         evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
-        loaded = corrected(continued(store, place, study, wanted) or new_study(store, place, study, wanted))
+        there = continued(store, place, study, wanted)
+        names = list((wanted if there is None else kept_in(there)).space)
+        if names:  # and before there is a study: what is refused leaves none behind
+            check_placeholders(target, names)
+        loaded = corrected(there or new_study(store, place, study, wanted))
         begun, planned = _left(loaded, kept_in(loaded), budget if n_trials else None, more)
         kept = with_sampler(loaded, n_trials=begun + planned)
-        check_placeholders(target, list(kept.space))
         code = 0
         try:
             with raising(signal.SIGTERM, Terminated()), _progress(planned) as advance:
