@@ -58,7 +58,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
             return
         trial = best_of(loaded)
         if trial is None:
-            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
+            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded, shell_name(file, study))}")
         direction = loaded.direction.name.lower()
         found, named = recommended(loaded), shell_name(file, study)
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
@@ -132,12 +132,12 @@ def _write_waiting(study: Study, kept: Kept) -> None:
         say(f"and {len(trials) - MOST_WAITING} more: uhebo history shows them")
 
 
-def rate_in_words(per_minute: float) -> str:
-    """Trials per minute, hour or day: whichever gives a number of 1 or more."""
-    for unit, minutes in (("minute", 1), ("hour", 60)):
-        if per_minute * minutes >= 1.0:
-            return f"{per_minute * minutes:.2g} trials per {unit}"
-    return f"{per_minute * 1440:.2g} trials per day"
+def rate_in_words(per_minute: float, short: bool = False) -> str:
+    """Trials per minute, hour or day: whichever gives a number of 1 or more. In short 46/min."""
+    rates = (("minute", "min", 1), ("hour", "h", 60), ("day", "d", 1440))
+    unit, sign, minutes = next((rate for rate in rates if per_minute * rate[2] >= 1.0), rates[-1])
+    count = f"{float(f'{per_minute * minutes:.2g}'):g}"
+    return f"{count}/{sign}" if short else f"{count} trials per {unit}"
 
 
 def duration(seconds: float) -> str:

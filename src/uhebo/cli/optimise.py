@@ -24,6 +24,7 @@ from uhebo.cli.objective import check_placeholders, is_function, objective_apart
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
 from uhebo.cli.settings import asked_for, continued, kept_in, named_objectives, new_study, with_sampler
+from uhebo.cli.signals import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from uhebo.cli.space_file import Kept
 from uhebo.cli.trial_loop import Advance, TrialLoop, on_executor
 from uhebo.errors import InvalidInputError
@@ -39,12 +40,7 @@ if TYPE_CHECKING:  # workers need Unix
 
 TRIALS = 60
 """Trials where neither the option nor the space file says how many."""
-EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 PHASES = ("start-up", "model")
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived, which ends the run as Ctrl-C does."""
 
 
 def optimize(
