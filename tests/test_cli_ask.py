@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 import uhebo
@@ -125,7 +126,7 @@ def test_numbers_have_the_same_digits_wherever_people_read_them(lab: Shell) -> N
 
 
 def test_the_history_is_tidy_at_bounds() -> None:
-    space = {"t": optuna.distributions.FloatDistribution(5.0, 240.0, log=True)}
+    space: dict[str, BaseDistribution] = {"t": FloatDistribution(5.0, 240.0, log=True)}
     for given, kept in (
         (5.000000000000001, 5.0),
         (239.99999999999997, 240.0),
