@@ -3,16 +3,24 @@ or refuses because it can be understood in two ways (FIELD C4, C5, C7)."""
 
 from __future__ import annotations
 
+import csv
+import io
+import os
+import signal
 import warnings
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 import uhebo
 from tests.shell import Shell
+from uhebo.cli.settings import ask
+from uhebo.cli.space_file import Kept
+from uhebo.cli.spreadsheets import kept_cells
 from uhebo.diagnosis.outlook import outlook
 from uhebo.errors import UheboWarning
 from uhebo.optuna_.batches import usual_batch
@@ -88,6 +96,53 @@ def test_fixed_near_random_and_once_more(lab: Shell) -> None:
     assert lab.json("status", "lab.db")["trials"] == {"finished": 28}
 
 
+def test_what_was_made_before_an_interruption_is_shown(lab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def third_time_terminated(study: optuna.Study, kept: Kept) -> optuna.Trial:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return ask(study, kept)
+
+    monkeypatch.setattr("uhebo.cli.suggest.ask", third_time_terminated)
+    shown = lab("suggest", "lab.db", "-n", "5", "--csv", code=143)
+    assert [line.partition(",")[0] for line in shown.splitlines()] == ["number", "14", "15"]
+    assert "2 of 5 were made, and wait; to take them back: uhebo skip lab.db 14-15" in lab.err
+    lab("skip", "lab.db", "14-15")
+
+
+def test_numbers_have_the_same_digits_wherever_people_read_them(lab: Shell) -> None:
+    (asked,) = lab.json("suggest", "lab.db")
+    sheet = lab("suggest", "lab.db", "--fix", "n=3", "--csv").splitlines()[1].split(",")
+    number, short = sheet[0], sheet[1]
+    lab("tell", "lab.db", number, "99")
+    row = next(line for line in lab("history", "lab.db").splitlines() if f"│ {number} " in line)
+    assert f" {short} " in row
+    assert f" {short} " in lab("best", "lab.db")
+    full = list(csv.DictReader(io.StringIO(lab("history", "lab.db", "--csv"))))
+    assert float(full[asked["number"]]["x"]) == asked["params"]["x"]
+
+
+def test_the_history_is_tidy_at_bounds() -> None:
+    space: dict[str, BaseDistribution] = {"t": FloatDistribution(5.0, 240.0, log=True)}
+    for given, kept in (
+        (5.000000000000001, 5.0),
+        (239.99999999999997, 240.0),
+        (0.1 + 0.2 + 5, 5.3),
+        (8.56492 / 3, None),
+    ):
+        value = given if given >= 5.0 else given + 5.0
+        trial = create_trial(value=1.0, params={"t": value}, distributions=space)
+        assert kept_cells(trial, ["t"]) == [value if kept is None else kept]
+
+
+def test_an_empty_study_is_called_by_its_name(shell: Shell) -> None:
+    shell("create", "new.db", *SPACE)
+    assert "uhebo tell new.db NUMBER VALUE" in shell.refuses("best", "new.db")
+
+
 def test_the_same_seed_asks_the_same(lab: Shell) -> None:
     asked = []
     for name in ("a.db", "b.db"):
@@ -153,6 +208,13 @@ def test_a_batch_that_shares_a_setting_and_one_trial_once_more(lab: Shell) -> No
     assert len({each["params"]["x"] for each in batch}) == 4
     fixed = lab.json("suggest", "lab.db", "-n", "2", "--same", "gas", "--fix", "n=4")
     assert {each["params"]["n"] for each in fixed} == {4}
+    # An exploration point is not asked what the whole batch shares.
+    lab("create", "own.db", *SPACE, "--seed", "1", "--method", "random")
+    lab("tell", "own.db", "--csv", "own.csv")
+    for _ in range(3):
+        first, other = lab.json("suggest", "own.db", "-n", "2", "--same", "n")
+        assert first["origin"] == "exploration"
+        assert 5 <= first["params"]["n"] == other["params"]["n"] <= 7
     (again,) = lab.json("suggest", "lab.db", "--repeat", "3")
     assert again["params"] == lab.json("history", "lab.db")[3]["params"]
     assert again["origin"] == "this one once more (trial 3)"
@@ -214,6 +276,7 @@ def test_a_placeholder_that_is_no_parameter(shell: Shell) -> None:
     program = train(shell)
     said = shell.refuses("optimize", *LR, "--trials", "1", "--", program, "{lr}", "{Depth}")
     assert "there is no parameter for {Depth} in the program's arguments; write {lr}, {depth}" in said
+    assert not (shell.folder / "study.db").exists(), "what was refused leaves no study behind"
     shell("optimize", *LR, "--trials", "1", "--", program, "{lr}", "{epochs}")
     assert "{epochs} is no parameter and is passed as it is" in shell.err
     shell("optimize", *LR, "--trials", "2", "--", program, "{lr}", "awk { print }")

@@ -119,6 +119,34 @@ def test_what_spreadsheets_save(lab: Shell, raw: bytes) -> None:
     assert "Jürgen" in lab("history", "lab.db", "--csv")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["number;value\n0;1.234\n1;2,5\n", 'number,value\n0,1.234\n1,"2,5"\n', "number\tvalue\n0\t1.234 ± 0,5\n1\t2,5\n"],
+    ids=["semicolon", "comma", "tab"],
+)
+def test_a_point_between_thousands_is_not_read_as_a_decimal_point(lab: Shell, text: str) -> None:
+    said = lab.refuses("tell", "lab.db", "--csv", lab.write("german.csv", text))
+    assert "german.csv, line 2: value is 1.234" in said
+    assert "could be read in two ways; write 1234, or 1,2340; nothing was stored" in said
+    assert values(lab) == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("number;value\n0;1,234\n1;2,5\n", 1.234),
+        ("number;value\n0;1.234\n1;2.5\n", 1.234),
+        ("number;value;lot\n0;1234;1.234\n1;2,5;7\n", 1234.0),
+        ('number,x,value\n0,,1.234\n1,,2.5\n2,,"failed"\n', 1.234),
+        ("number;value\n0;0.234\n1;2,5\n", 0.234),
+    ],
+    ids=["comma", "points only", "a note", "english", "below one"],
+)
+def test_what_can_be_read_in_one_way_is(lab: Shell, text: str, value: float) -> None:
+    lab("tell", "lab.db", "--csv", lab.write("sheet.csv", text))
+    assert values(lab)[0] == value
+
+
 @pytest.mark.parametrize("ending", ["xlsx", "ods"])
 def test_spreadsheets_themselves(lab: Shell, ending: str) -> None:
     pd = pytest.importorskip("pandas")

@@ -18,6 +18,8 @@ import uhebo
 from tests.shell import Shell
 from uhebo.cli.app import loaded
 from uhebo.diagnosis import Diagnosis
+from uhebo.diagnosis.commands import with_batch
+from uhebo.diagnosis.layout import _cuts
 from uhebo.diagnosis.slips import Slip, slips_among
 from uhebo.diagnosis.suspicious import enough, standing
 from uhebo.directions import name_objectives
@@ -91,6 +93,8 @@ def test_the_verdict_names_it_and_amending_heals_it() -> None:
     assert f"trial {row}" in found.headline
     assert found.to_dict()["slips"][0]["meant"] == y[row]
     assert found.commands("lab.db") == (f"uhebo amend lab.db {row} {y[row]:.12g}",)
+    assert found.confirmations("lab.db") == (f"uhebo amend lab.db {row} {10 * y[row]:.12g}",)
+    assert found.confirmations("lab.db", "yield") == (f"uhebo amend lab.db {row} yield={10 * y[row]:.12g}",)
     uhebo.amend(study, row, found.slips[0].meant)
     assert uhebo.diagnose(study, hmc=False).kind != "typo"
 
@@ -118,6 +122,8 @@ def test_the_shell_warns_until_the_value_is_corrected_or_confirmed(shell: Shell)
     assert shell.json("best", "lab.db")["suspicious"] == []
     assert shell.json("diagnose", "lab.db")["kind"] != "typo"
     shell("restore", "lab.db", str(row))
+    assert f"If the value is right as it is:\n  $ {wrong}\n" in shell("diagnose", "lab.db")
+    assert shell.json("diagnose", "lab.db")["if_right"] == [wrong]
     assert shell.json("best", "lab.db")["suspicious"]
     shell(*shlex.split(right)[1:])
     assert "careful" not in shell.err
@@ -265,6 +271,12 @@ def test_a_factor_that_never_moved_or_moves_no_more() -> None:
     found = uhebo.diagnose(_study(rows, [_smooth(row) for row in rows]), hmc=False)
     assert (found.kind, found.verdict) == ("stuck", "caution")
     assert found.commands("lab.db") == ("uhebo suggest lab.db --fix c=1",)
+    study = _study(rows, [_smooth(row) for row in rows])
+    study.enqueue_trial({**rows[0], "c": 0.75})
+    waiting = study.ask({name: FloatDistribution(0.0, 1.0) for name in "abc"})
+    found = uhebo.diagnose(study, hmc=False)
+    assert found.next_action.startswith(f"Make trial {waiting.number}, which waits and has another value of c")
+    assert found.commands("lab.db") == ("uhebo status lab.db",)
     rows = [{**row, "c": 0.25 if i > 20 else i / 40} for i, row in enumerate(_rows(30))]
     found = uhebo.diagnose(_study(rows, [_smooth(row) for row in rows]), hmc=False)
     assert found.kind != "stuck"
@@ -292,3 +304,23 @@ def test_what_repeats_contradict_is_not_called_noise() -> None:
     assert found.noise.agreeing
     assert found.kind == "weak"
     assert not any("noise drowns" in text for text in (found.headline, *found.reasons))
+
+
+@pytest.mark.parametrize(
+    ("action", "batch", "said"),
+    [
+        ("Go on with 10 more trials.", 3, "Go on with 10 more trials (3 now)."),
+        ("Go on with 10 more trials.", 12, "Go on with 10 more trials."),
+        ("Go on with 10 more trials.", None, "Go on with 10 more trials."),
+        ("Run 9 more trials, some of them at random.", 3, "Run 9 more trials, some of them at random."),
+    ],
+)
+def test_advice_says_how_many_trials_its_command_begins(action: str, batch: int | None, said: str) -> None:
+    assert with_batch(action, batch) == said
+
+
+def test_no_cut_goes_through_a_setting_that_was_made_several_times() -> None:
+    column = np.sort(np.concatenate([np.linspace(0.0, 1.0, 12), np.full(12, 0.55)]))
+    cuts = [cut for cut, _ in _cuts(column, 3)]
+    assert cuts
+    assert 0.55 not in cuts

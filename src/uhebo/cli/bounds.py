@@ -13,7 +13,8 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from uhebo.cli.records import cells, number_in, pointed
+from uhebo.cli.records import number_in, pointed
+from uhebo.cli.spreadsheets import shown_cells
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.constraints import best_trial, constraints_of, least_violated
 from uhebo.optuna_.fronts import front_trials
@@ -129,7 +130,7 @@ def best_rows(trial: FrozenTrial, value: str = "value") -> list[tuple[str, Any]]
     """The best trial as a table for people; `value` is what the objective is called."""
     names = list(trial.params)
     rows = [(value, trial.value), *measured_in(trial).items(), ("trial", str(trial.number))]
-    return [*rows, *zip(names, cells(trial, names), strict=True)]
+    return [*rows, *zip(names, shown_cells(trial, names), strict=True)]
 
 
 def best_of(study: Study) -> FrozenTrial | None:
@@ -149,12 +150,12 @@ def leader(study: Study) -> str:
     return "" if least_violated(study) is None else f"; {why_none(study)}"
 
 
-def why_none(study: Study) -> str:
-    """What there is in place of a best trial."""
+def why_none(study: Study, named: str = "STUDY") -> str:
+    """What there is in place of a best trial; `named` is what the shell calls the study."""
     finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
     found = least_violated(study)
     if found is None:
         values = "VALUE" if len(study.directions) == 1 else "NAME=NUMBER …"
-        return f"no finished trial; tell it a result first: uhebo tell STUDY NUMBER {values}"
+        return f"no finished trial; tell it a result first: uhebo tell {named} NUMBER {values}"
     above = [f"{name} is missed by {value:.6g}" for name, value in constraints_of(found[0]).items() if value > 0.0]
     return f"no feasible trial among {finished} finished; the nearest is trial {found[0].number} ({', '.join(above)})"

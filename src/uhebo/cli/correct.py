@@ -1,5 +1,6 @@
 """`uhebo amend`, `drop`, `restore`, `skip` and `log`: what was told, corrected; numbers never change."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -11,7 +12,8 @@ from optuna.trial import FrozenTrial
 from uhebo.cli import extending, options
 from uhebo.cli.bounds import Bounds, leader, measured, measured_in, names_of, values_of
 from uhebo.cli.output import say, write, write_json
-from uhebo.cli.records import parsed, whole
+from uhebo.cli.outside import say_outside
+from uhebo.cli.records import parsed, shown_state, whole
 from uhebo.cli.rows import with_error
 from uhebo.cli.settings import bounds_of
 from uhebo.cli.suspicion import warn_of_suspicious
@@ -22,7 +24,10 @@ from uhebo.optuna_.fronts import objective_names
 from uhebo.storage.explain import listed
 from uhebo.storage.places import study_at
 
+SPAN = re.compile(r"\+?(\d+)(?:\s*[-\N{EN DASH}]\s*(\d+))?")
+"""Numbers of trials: 17, or 20-25."""
 Number = Annotated[str, typer.Argument(metavar="NUMBER", help="Number of the trial.")]
+Numbers = Annotated[list[str], typer.Argument(metavar="NUMBER…", help="Numbers of trials: 17, or 17 20-25.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the change.")]
 
 
@@ -56,40 +61,45 @@ def amend(
         trial = _trial(loaded, number)
         found = _amendment(loaded, trial, texts)
         made = changes.amend(loaded, trial.number, failed=failed, reason=reason, **found)
-        _confirm(loaded, made, made.text, as_json)
+        _confirm(loaded, [made], made.text, as_json)
         warn_of_suspicious(loaded, file, study)
 
 
 def drop(
     file: options.StudyFile,
-    number: Number,
+    numbers: Numbers,
     reason: Reason = "",
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Leave a trial out, as if it had never been tried.
 
-    Its value is no data, and suggestions may go to its place again. `uhebo restore` takes it back.
+    Its value is no data, and suggestions may go to its place again. `uhebo restore` takes it back. Of several trials
+    all are dropped or none.
 
     \b
     Example:
       $ uhebo drop lab.db 0 --reason "wrong bottle"
     """
     with study_at(file, study) as loaded:
-        made = changes.drop(loaded, _trial(loaded, number).number, reason)
-        _confirm(loaded, made, f"dropped; uhebo restore {file} {made.trial} takes it back", as_json)
+        made = _made(loaded, "drop", numbers, reason)
+        back = f"uhebo restore {file} {' '.join(numbers)} takes {'it' if len(made) == 1 else 'them'} back"
+        _confirm(loaded, made, f"dropped; {back}", as_json)
 
 
 def restore(
     file: options.StudyFile,
-    number: Number,
+    numbers: Annotated[
+        list[str], typer.Argument(metavar="NUMBER…", help="Numbers of trials: 17, or 17 20-25. Or a parameter's name.")
+    ],
     reason: Reason = "",
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Take back the latest change of a trial: amend, drop or skip; again, the one before.
 
-    A trial that was skipped while it waited for its value waits again.
+    A trial that was skipped while it waited for its value waits again. With the name of a parameter the latest `uhebo
+    extend` of it is taken back, where no value of a trial is lost by that.
 
     \b
     Example:
@@ -97,31 +107,66 @@ def restore(
       $ uhebo restore lab.db 0
     """
     with study_at(file, study) as loaded:
-        made = changes.restore(loaded, _trial(loaded, number).number, reason)
-        waits = any(trial.number == made.trial and not trial.state.is_finished() for trial in trials_of(loaded))
-        _confirm(loaded, made, "restored" + ", and waits for its value again" * waits, as_json)
+        if len(numbers) == 1 and not SPAN.fullmatch(numbers[0].strip()):
+            back = changes.restore(loaded, numbers[0].strip(), reason)
+            shown_back = extending.shown(back)
+            write([shown_back], ("what", "was", "is"), [(back.name, extending.was(back), extending.now(back))], as_json)
+            say_outside(loaded)
+            return
+        made = _made(loaded, "restore", numbers, reason)
+        mine = {each.trial for each in made}
+        waits = any(trial.number in mine and not trial.state.is_finished() for trial in trials_of(loaded))
+        said = f", and wait{'s' * (len(made) == 1)} for {'its' if len(made) == 1 else 'their'} value again"
+        _confirm(loaded, made, "restored" + said * waits, as_json)
 
 
 def skip(
     file: options.StudyFile,
-    number: Number,
+    numbers: Numbers,
     reason: Reason = "",
     study: options.StudyName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say that a trial was never run; unlike a failed one, it repels nothing.
 
-    For an experiment that was suggested and not made: an empty bottle, no time. One told as failed by mistake, too.
+    For experiments that were suggested and not made: an empty bottle, no time. One told as failed by mistake, too. Of
+    several trials all are skipped or none.
 
     \b
     Example:
       $ uhebo skip lab.db 4 --reason "the bottle was empty"
     """
     with study_at(file, study) as loaded:
-        made = changes.skip(loaded, _trial(loaded, number).number, reason)
-        if made is None:
+        _confirm(loaded, _made(loaded, "skip", numbers, reason), "skipped", as_json)
+
+
+def _made(study: Study, what: str, texts: Sequence[str], reason: str) -> list[Change]:
+    """One change of each of these trials, once all of them are known to be possible."""
+    there = study.get_trials(deepcopy=False)
+    numbers = [number for text in texts for number in _span(text, there)]
+    twice = next((number for number in numbers if numbers.count(number) > 1), None)
+    if twice is not None:
+        raise InvalidInputError(f"trial {twice} is given twice; drop one")
+    skipped = {trial.number for trial in there if shown_state(trial) == "skipped"}
+    for number in numbers:
+        changes.check_change(study, what, number)
+        if what == "skip" and number in skipped:
             raise InvalidInputError(f"trial {number} was skipped already")
-        _confirm(loaded, made, "skipped", as_json)
+    do = {"drop": changes.drop, "skip": changes.skip, "restore": changes.restore}[what]
+    return [made for number in numbers if isinstance(made := do(study, number, reason), Change)]
+
+
+def _span(text: str, trials: Sequence[FrozenTrial]) -> range:
+    """The numbers that 17 or 20-25 stands for."""
+    found = SPAN.fullmatch(text.strip())
+    if found is None:
+        raise InvalidInputError(f"the trial number is {text!r}, expected a whole number such as 3, or several: 20-25")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not first <= last < len(trials):
+        wrong = last if first <= last else None
+        said = f"there is no trial {wrong}" if wrong is not None else f"{text} is no span: {first} comes after {last}"
+        raise InvalidInputError(f"{said}; the study has 0 to {len(trials) - 1}")
+    return range(first, last + 1)
 
 
 def log(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -137,7 +182,10 @@ def log(file: options.StudyFile, study: options.StudyName = None, as_json: optio
             for each in changes.changes(loaded)
         ]
         rows += [
-            ((_moment(e.time), e.name, "extend", extending.was(e), extending.now(e), e.reason), extending.shown(e))
+            (
+                (_moment(e.time), e.name, extending.shown(e)["what"], extending.was(e), extending.now(e), e.reason),
+                extending.shown(e),
+            )
             for e in changes.extensions(loaded)
         ]
         rows.sort(key=lambda row: row[0][0])
@@ -226,7 +274,8 @@ def _limits(bounds: Bounds, trial: FrozenTrial, given: dict[str, Any], with_valu
     return measured(bounds, {**had, **given}) if bounds and needed else {}
 
 
-def _confirm(study: Study, change: Change, said: str, as_json: bool) -> None:
+def _confirm(study: Study, made: Sequence[Change], said: str, as_json: bool) -> None:
+    """What was done; as JSON one change, or a list of several."""
     if as_json:
-        write_json(shown(change))
-    say(f"trial {change.trial}: {said}{leader(study)}")
+        write_json(shown(made[0]) if len(made) == 1 else [shown(each) for each in made])
+    say(f"trial {listed([each.trial for each in made])}: {said}{leader(study)}")

@@ -1,23 +1,22 @@
 """`uhebo extend`: the space changed in place; same study, same numbers, same seed."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.study import Study
 
 from uhebo.cli import options
 from uhebo.cli.objectives import with_units
-from uhebo.cli.output import say, write
+from uhebo.cli.output import write
+from uhebo.cli.outside import say_outside
 from uhebo.cli.records import expected, number_in, parsed, texts
 from uhebo.cli.settings import kept_in
 from uhebo.cli.space_file import KINDS, Kept, declared, parse_param
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.extensions import Extension
 from uhebo.optuna_.extensions import extend as change
-from uhebo.space import SearchSpace
 from uhebo.storage.explain import listed
 from uhebo.storage.places import study_at
 
@@ -46,7 +45,7 @@ def extend(
     """Change the space in place: a wider range, a further choice, a further factor, a unit.
 
     The study, its numbers and its seed stay. Trials outside a range that was narrowed are kept and say nothing, until
-    it holds them again. `uhebo log` shows every change.
+    it holds them again. `uhebo log` shows every change, and `uhebo restore lab.db NAME` takes the latest one back.
 
     \b
     Example:
@@ -72,7 +71,7 @@ def extend(
         made = change(loaded, changed, had=_had(had or (), changed), units=units, reason=reason)
         rows = [(each.name, was(each), now(each)) for each in made]
         write([shown(each) for each in made], ("what", "was", "is"), rows, as_json)
-        _say_outside(loaded, kept_in(loaded))
+        say_outside(loaded)
 
 
 def _from_file(kept: Kept, path: str) -> dict[str, Any]:
@@ -95,6 +94,12 @@ def _understood(text: str, space: Mapping[str, BaseDistribution]) -> tuple[str, 
     if not equals or not rest:
         raise InvalidInputError(f"told was {text!r}; expected NAME=low:high, NAME=+CHOICE, or NAME=TYPE:…")
     known = space.get(name)
+    alike = get_close_matches(name, space, n=1, cutoff=0.8)
+    if known is None and alike and rest.partition(":")[0] not in KINDS:
+        raise InvalidInputError(
+            f"there is no parameter {name!r}; did you mean {alike[0]}? A further one is declared with its type, "
+            f"such as {name}=float:0:1"
+        )
     if known is None or rest.partition(":")[0] in KINDS:
         return parse_param(text)
     if isinstance(known, CategoricalDistribution):
@@ -133,16 +138,6 @@ def _check_rules(kept: Kept, changed: Mapping[str, Any]) -> None:
             raise InvalidInputError(f"{name} stands in a rule or condition, which needs it to be what it is")
 
 
-def _say_outside(study: Study, kept: Kept) -> None:
-    """How many finished trials the changed space leaves out."""
-    trials = [trial for trial in trials_of(study) if trial.state.is_finished() and trial.params]
-    space = SearchSpace.of(kept.declared)
-    inside = space.contains_many([trial.params for trial in trials]).tolist()
-    left = [trial.number for trial, fits in zip(trials, inside, strict=True) if not fits]
-    if left:
-        say(f"outside the space now, and left out of the model: trial {listed(left)}")
-
-
 def _words(distribution: BaseDistribution | None) -> str:
     if distribution is None:
         return "nothing"
@@ -153,6 +148,8 @@ def _words(distribution: BaseDistribution | None) -> str:
 
 def was(change: Extension) -> str:
     """What it replaced, in words."""
+    if change.removes:
+        return _words(change.before)
     if change.after is None:
         return ""
     return _words(change.before) if change.before is not None else f"always {change.had}" if change.trials else "-"
@@ -160,11 +157,19 @@ def was(change: Extension) -> str:
 
 def now(change: Extension) -> str:
     """What it is since, in words."""
-    return f"in {change.unit}" if change.after is None else _words(change.after)
+    if change.removes:
+        return "no parameter"
+    unit = f"in {change.unit}" if change.unit else "without a unit"
+    return unit if change.after is None else _words(change.after)
 
 
 def shown(change: Extension) -> dict[str, Any]:
     """A change for JSON."""
     had = {"had": change.had} if change.after is not None and change.before is None and change.trials else {}
-    named = {"what": "extend", "name": change.name, "time": change.time, "reason": change.reason}
+    named = {
+        "what": "restore" if change.restores else "extend",
+        "name": change.name,
+        "time": change.time,
+        "reason": change.reason,
+    }
     return {**named, "was": was(change), "now": now(change), **had} | ({"unit": change.unit} if change.unit else {})

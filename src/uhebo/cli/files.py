@@ -2,8 +2,9 @@
 
 It is checked as a whole before any of it is stored, and everything that is wrong is said. Its columns: the parameters
 and `value`; or `number` (of a suggested trial) and `value`, with or without the parameters. A row without a number is
-an experiment of the user's own. The value `failed` marks an experiment that gave none. Objectives with names have a
-column each in place of `value`. Other columns (operator, lot) are notes and kept with the trial.
+an experiment of the user's own. The value `failed` marks an experiment that gave none, `skipped` a suggested one that
+was never made. Objectives with names have a column each in place of `value`. Other columns (operator, lot) are notes
+and kept with the trial.
 
 A sheet may be filled in bit by bit: a row with a number and without a value stays waiting, and one that was told before
 with the same outcome is passed over.
@@ -21,8 +22,9 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import Bounds, measured, names_of
+from uhebo.cli.decimals import two_readings
 from uhebo.cli.output import say
-from uhebo.cli.records import HISTORY_COLUMNS, LONGEST_REASON, texts
+from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, LONGEST_REASON, shown_state, texts
 from uhebo.cli.rows import Known, Trials, error_of, needed, read_row, running_number
 from uhebo.cli.tables import Table, read_table
 from uhebo.errors import InvalidInputError
@@ -74,9 +76,15 @@ def read_results(
     errors = _error_columns(header, columns, space)
     notes = _check_columns(path, header, space, columns, ignore_extra, history, [*names_of(bounds), *errors.values()])
     sheet = Sheet(notes=[] if ignore_extra else notes)
+    numbers = {*columns, *errors.values(), *names_of(bounds), *space.distributions} - words.keys()
     answered: dict[int, int] = {}
     for line, cells in table.rows.items():
         try:
+            doubtful = [
+                two_readings(name, text) for name, text in table.doubtful.get(line, {}).items() if name in numbers
+            ]
+            if doubtful:
+                raise InvalidInputError("; ".join(doubtful))
             number = cells.get("number", "") if not history else ""
             if number and not any(cells[name] for name in [*columns, *names_of(bounds)]):
                 sheet.waiting.append(running_number(number, trials))
@@ -135,7 +143,10 @@ def without_units(table: Table, known: Collection[str]) -> Table:
     if not names:
         return table
     rows = {line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.rows.items()}
-    return Table([names.get(name, name) for name in table.header], rows, table.wrong)
+    doubtful = {
+        line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.doubtful.items()
+    }
+    return Table([names.get(name, name) for name in table.header], rows, table.wrong, doubtful)
 
 
 def _refuse(path: str, wrong: Mapping[int, str]) -> None:
@@ -161,6 +172,8 @@ def _why_nothing(path: str, sheet: Sheet) -> str:
 
 def _told_before(row: Known, trial: FrozenTrial) -> bool:
     """Whether a trial that has ended has this outcome; one that was amended since has another, and that one counts."""
+    if row.skipped:
+        return shown_state(trial) in LEFT_OUT
     if trial.state == TrialState.COMPLETE:
         return row.values == tuple(trial.values) or (AMENDED in trial.user_attrs and row.values is not None)
     return trial.state == TrialState.FAIL and row.values is None

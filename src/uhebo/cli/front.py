@@ -10,7 +10,8 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.cli.bounds import measured_in
 from uhebo.cli.objectives import Objectives
 from uhebo.cli.output import WHO_EXPECTS, percent, write_json, write_table, write_text
-from uhebo.cli.records import cells, parameter_names, record, values_in
+from uhebo.cli.records import parameter_names, record, values_in
+from uhebo.cli.spreadsheets import shown_cells
 from uhebo.optuna_.extensions import current_space
 from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
 from uhebo.space import SearchSpace
@@ -78,7 +79,7 @@ def _which(study: Study, trial: FrozenTrial, found: "Recommended") -> str:
         return "the same point"
     first = study.get_trials(deepcopy=False)[found.numbers[0]]
     names = list(found.params)
-    values = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells(first, names))
+    values = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in shown_cells(first, names))
     settings = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
     told = ", ".join(f"{value:.6g}" for value in found.measured)
     return f"trial {first.number} (told: {told}), at {settings}"
@@ -88,9 +89,14 @@ def write_hints(study: Study, trial: FrozenTrial, found: "Recommended | None", n
     """What to know of the points in the table of the best, in sentences: who expects what, luck, bounds."""
     if found is not None:
         maximise = study.direction == StudyDirection.MAXIMIZE
-        if trial.number not in found.numbers or found.is_lucky(trial.value or 0.0, maximise=maximise):
+        if trial.number not in found.numbers:
             write_text(
                 f"The best reading (trial {trial.number}) may be a lucky one; what is recommended weighs all trials."
+            )
+        elif found.is_lucky(trial.value or 0.0, maximise=maximise):
+            write_text(
+                f"The best reading (trial {trial.number}) may be a lucky one: less is expected there again, and the "
+                "point is recommended all the same."
             )
         if found.is_second:
             write_text(WHO_EXPECTS)
@@ -134,7 +140,7 @@ def write_front(study: Study, objectives: Objectives, as_json: bool, about: Mapp
             trial.number,
             *values_in(trial, list(objectives)).values(),
             *(measured_in(trial).get(name) for name in others),
-            *cells(trial, names),
+            *shown_cells(trial, names),
         ]
         for trial in trials
     ]

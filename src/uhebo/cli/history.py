@@ -9,9 +9,9 @@ from uhebo.checks import integer
 from uhebo.cli import options
 from uhebo.cli.bounds import measured_in
 from uhebo.cli.output import only_one, say, write
-from uhebo.cli.records import HISTORY_COLUMNS, cells, noted, parameter_names, record, values_in
+from uhebo.cli.records import HISTORY_COLUMNS, noted, parameter_names, record, values_in
 from uhebo.cli.settings import named_objectives
-from uhebo.cli.spreadsheets import with_unit, write_csv, write_xlsx
+from uhebo.cli.spreadsheets import kept_cells, shown_cells, with_unit, write_csv, write_xlsx
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.extensions import units_of
 from uhebo.optuna_.noise import noise_of
@@ -57,13 +57,14 @@ def history(
         known = [name for name in columns if any(math.isfinite(each.get(name, math.nan)) for each in noise)]
         reasons = ["failure"] if any("failure" in r for r in found) and "failure" not in names else []
         kept = [name for name in noted(trials) if name not in (*names, *columns, *limited, *HISTORY_COLUMNS)]
+        for_people = not (as_csv or xlsx is not None)
         rows = [
             [
                 *(r[key] for key in HISTORY_COLUMNS),
                 *values_in(trial, columns).values(),
                 *(row.get(key) for key in limited),
                 *(each.get(name) if math.isfinite(each.get(name, math.nan)) else None for name in known),
-                *cells(trial, names),
+                *(shown_cells if for_people else kept_cells)(trial, names),
                 *(r.get(key, "") for key in reasons),
                 *(trial.user_attrs.get(key, "") for key in kept),
             ]

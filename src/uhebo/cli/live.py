@@ -31,7 +31,7 @@ def line_of(study: Study, budget: int) -> str:
     parts += [f"{states['failed']} failed"] if "failed" in states else []
     parts += [found] if (found := leader(study).removeprefix("; ")) else []
     parts += [f"{duration(at_work.left_s)} left"] if at_work.left_s else []
-    parts += [rate_in_words(60 * at_work.rate)] if at_work.rate else []
+    parts += [rate_in_words(60 * at_work.rate, short=True)] if at_work.rate else []
     return ", ".join(parts)
 
 

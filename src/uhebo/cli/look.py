@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,7 +58,7 @@ def best(file: options.StudyFile, study: options.StudyName = None, as_json: opti
             return
         trial = best_of(loaded)
         if trial is None:
-            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded)}")
+            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded, shell_name(file, study))}")
         direction = loaded.direction.name.lower()
         found, named = recommended(loaded), shell_name(file, study)
         value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
@@ -133,12 +132,12 @@ def _write_waiting(study: Study, kept: Kept) -> None:
         say(f"and {len(trials) - MOST_WAITING} more: uhebo history shows them")
 
 
-def rate_in_words(per_minute: float) -> str:
-    """Trials per minute, hour or day: whichever gives a number of 1 or more."""
-    for unit, minutes in (("minute", 1), ("hour", 60)):
-        if per_minute * minutes >= 1.0:
-            return f"{per_minute * minutes:.2g} trials per {unit}"
-    return f"{per_minute * 1440:.2g} trials per day"
+def rate_in_words(per_minute: float, short: bool = False) -> str:
+    """Trials per minute, hour or day: whichever gives a number of 1 or more. In short 46/min."""
+    rates = (("minute", "min", 1), ("hour", "h", 60), ("day", "d", 1440))
+    unit, sign, minutes = next((rate for rate in rates if per_minute * rate[2] >= 1.0), rates[-1])
+    count = f"{float(f'{per_minute * minutes:.2g}'):g}"
+    return f"{count}/{sign}" if short else f"{count} trials per {unit}"
 
 
 def duration(seconds: float) -> str:
@@ -209,24 +208,24 @@ def diagnose(
             raise InvalidInputError(f"there is no objective {objective!r}; the study has {', '.join(there)}")
         if len(there) == 1 or objective is not None:
             found = examine(loaded, objective=list(there).index(objective) if objective is not None else None)
-            commands = found.commands(named, objective if len(there) > 1 else None)
+            told_as = objective if len(there) > 1 else None
             if as_json:
-                write_json({**found.to_dict(), "commands": commands})
+                write_json(_as_record(found, named, told_as))
                 return
-            _write_verdict(found, commands)
+            _write_verdict(found, named, told_as)
             if every_figure:
                 _write_sections(found)
             else:
                 which = f" --objective {shlex.quote(objective)}" if objective is not None else ""
                 write_text(f"Every figure: uhebo diagnose {named}{which} --all; pictures: uhebo report {named}")
             return
-        each = {name: (found, found.commands(named, name)) for name, found in diagnose_each(loaded).items()}
+        each = diagnose_each(loaded)
         if as_json:
-            write_json({name: {**found.to_dict(), "commands": commands} for name, (found, commands) in each.items()})
+            write_json({name: _as_record(found, named, name) for name, found in each.items()})
             return
-        for name, (found, commands) in each.items():
+        for name, found in each.items():
             write_text(f"{name} ({there[name]})", "bold underline")
-            _write_verdict(found, commands)
+            _write_verdict(found, named, name)
             if every_figure:
                 _write_sections(found)
         if not every_figure:
@@ -242,7 +241,13 @@ def _write_sections(found: "Diagnosis") -> None:
         write_text("")
 
 
-def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
+def _as_record(found: "Diagnosis", named: str, objective: str | None) -> dict[str, Any]:
+    """A verdict for JSON, with the commands that follow from it."""
+    right = found.confirmations(named, objective)
+    return {**found.to_dict(), "commands": found.commands(named, objective)} | ({"if_right": right} if right else {})
+
+
+def _write_verdict(found: "Diagnosis", named: str, objective: str | None) -> None:
     from uhebo.diagnosis.sections import what_matters
 
     write_text(f"Verdict: {found.verdict} ({found.kind})", VERDICT_STYLES.get(found.verdict, "bold"))
@@ -250,7 +255,12 @@ def _write_verdict(found: "Diagnosis", commands: Sequence[str]) -> None:
     for reason in found.reasons:
         write_text(f"  • {reason}")
     write_text(f"Next: {found.next_action}")
-    for command in commands:
+    for command in found.commands(named, objective):
+        write_text(f"  $ {command}")
+    right = found.confirmations(named, objective)
+    if right:
+        write_text("If the value is right as it is:" if len(right) == 1 else "Of a value that is right as it is:")
+    for command in right:
         write_text(f"  $ {command}")
     for line in what_matters(found.importance):
         write_text(line)

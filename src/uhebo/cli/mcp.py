@@ -25,8 +25,8 @@ the model expects at settings of your own. {writing}Values are measured by the u
 WRITING = """`suggest` starts experiments: call it only when they will be made. `tell` stores what came of one, `skip`
 says that one was not made. """
 READING = "This server only shows: to suggest and to tell, start it with --write. "
-EVIDENCE = ("verdict", "kind", "headline", "reasons", "next_action", "commands", "trials", "importance", "noise",
-            "prospects", "feasibility", "slips")  # fmt: skip
+EVIDENCE = ("verdict", "kind", "headline", "reasons", "next_action", "commands", "if_right", "trials", "importance",
+            "noise", "prospects", "feasibility", "slips")  # fmt: skip
 """What an assistant gets of a diagnosis; the rest is long tables."""
 LATEST = 50
 """Trials that `history` has if not told otherwise."""

@@ -32,6 +32,7 @@ from uhebo.cli.objective import (
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.records import counted, record
 from uhebo.cli.settings import asked_for, continued, kept_in, named_objectives, new_study, with_sampler
+from uhebo.cli.signals import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from uhebo.cli.space_file import Kept
 from uhebo.cli.trial_loop import Advance, TrialLoop, on_executor
 from uhebo.errors import InvalidInputError
@@ -47,12 +48,7 @@ if TYPE_CHECKING:  # workers need Unix
 
 TRIALS = 60
 """Trials where neither the option nor the space file says how many."""
-EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 PHASES = ("start-up", "model")
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived, which ends the run as Ctrl-C does."""
 
 
 def optimize(
@@ -113,8 +109,9 @@ def optimize(
         evaluate = objective_of(target, timeout)
     with opened(place, create=True) as store:
         there = continued(store, place, study, wanted)
-        if there is not None or wanted.space:  # before there is a study, which would hold the wrong space
-            _check_names(target, wanted if there is None else kept_in(there))
+        known = wanted if there is None else kept_in(there)
+        if known.space:  # and before there is a study: what is refused leaves none behind
+            _check_names(target, known)
         loaded = corrected(there or new_study(store, place, study, wanted))
         begun, planned = _left(loaded, kept_in(loaded), budget if n_trials else None, more)
         kept = with_sampler(loaded, n_trials=begun + planned)

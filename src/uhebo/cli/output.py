@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from uhebo.cli.fitting import fitted
 from uhebo.errors import InvalidInputError, UheboWarning
 from uhebo.storage.explain import one_line, printable
 
@@ -68,15 +69,10 @@ def write_json(value: Any) -> None:
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table for people; numbers short, text as it is and never read as markup."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for name in columns:
-        table.add_column(Text(printable(name)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(cell)) for cell in row))
-    _console().print(table)
+    console = _console()
+    titles, lines = [printable(name) for name in columns], [[_cell(cell) for cell in row] for row in rows]
+    for table in fitted(titles, lines, console.width):
+        console.print(table)
 
 
 def write_text(text: str, style: str = "") -> None:

@@ -32,12 +32,15 @@ FAILED, UNDER_WAY = ("failed", "pruned"), (RUNNING, "waiting", "queued", *LEFT_O
 """States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
 PLUS_MINUS = re.compile(r"\+\s*/?\s*-")
-FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed)"
+FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed; skipped if it was never made)"
+WORDS = ("failed", "skipped")
+"""What a cell of a value may say in place of a number."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """One row: the answer to trial `number`, or (without one) an experiment at `params`; no value means failed."""
+    """One row: the answer to trial `number`, or (without one) an experiment at `params`; no value means failed, or
+    skipped."""
 
     line: int
     number: int | None
@@ -53,10 +56,17 @@ class Known:
     """The trial that this is a further measurement of."""
     errors: tuple[float | None, ...] = ()
     """Standard deviation of each value, where it is known."""
+    skipped: bool = False
+    """It was never made."""
+
+    @property
+    def word(self) -> str:
+        """What became of it where it has no value."""
+        return WORDS[self.skipped]
 
     def __str__(self) -> str:
         where = f"line {self.line}" if self.number is None else f"trial {self.number}"
-        return f"{where}: {'failed' if self.values is None else ' '.join(map(repr, self.values))}"
+        return f"{where}: {self.word if self.values is None else ' '.join(map(repr, self.values))}"
 
 
 def read_row(
@@ -82,29 +92,39 @@ def read_row(
     elif cells.get("number"):
         number = started_number(cells["number"], trials)
     told = _values(given, columns, infinite=history)
+    skipped = told is None and given[0].lower() == "skipped"
+    if skipped and history:
+        return None
+    if skipped and number is None:
+        raise InvalidInputError("skipped is said of a suggested trial, by its number; leave an experiment of yours out")
     values = None if told is None else tuple(value for value, _ in told)
     errors = () if told is None else tuple(error for _, error in told)
     params = _params(cells, space, complete=number is None)
     if number is not None:
         _check_same_point(number, params, trials[number])
-        if again and trials[number].state.is_finished():
+        if again and not skipped and trials[number].state.is_finished():
             return Known(line, None, dict(trials[number].params), values, repeats=number, errors=errors)
     failed_here = history and values is None and "failure" not in space.distributions
-    return Known(line, number, params, values, cells.get("failure", "") if failed_here else "", errors=errors)
+    reason = cells.get("failure", "") if failed_here else ""
+    return Known(line, number, params, values, reason, errors=errors, skipped=skipped)
 
 
 def _values(
     given: Sequence[str], columns: Sequence[str], infinite: bool
 ) -> tuple[tuple[float, float | None], ...] | None:
-    """A number for each objective, with its error if that is known; None where the experiment failed, as a whole."""
-    failed = [text.lower() == "failed" for text in given]
-    if not any(failed):
+    """A number for each objective, with its error if that is known; None where the experiment failed or was skipped,
+    as a whole."""
+    words = [text.lower() if text.lower() in WORDS else "" for text in given]
+    if not any(words):
         return tuple(with_error(text, name, infinite) for text, name in zip(given, columns, strict=True))
-    known = [name for text, name, gone in zip(given, columns, failed, strict=True) if text and not gone]
-    if known:
+    word = next(filter(None, words))
+    others = [name for text, name in zip(given, columns, strict=True) if text and text.lower() != word]
+    if others:
+        rest = "has a value" if not words[columns.index(others[0])] else "is not"
+        does = "fails" if word == "failed" else "is skipped"
         raise InvalidInputError(
-            f"{columns[failed.index(True)]} is failed and {known[0]} has a value; a trial fails as a whole: write "
-            "failed for every objective, or the missing number"
+            f"{columns[words.index(word)]} is {word} and {others[0]} {rest}; a trial {does} as a whole: write {word} "
+            "for every objective, or the missing number"
         )
     return None
 
@@ -158,10 +178,11 @@ def running_number(text: str, trials: Trials) -> int:
     trial = trials[number]
     if trial.state != TrialState.RUNNING:
         value = f" with value {', '.join(map(repr, trial.values))}" if trial.state == TrialState.COMPLETE else ""
-        raise InvalidInputError(
-            f"trial {number} is {shown_state(trial)} already{value}; uhebo amend corrects it, and --again tells a "
-            "further measurement"
-        )
+        state = shown_state(trial)
+        remedy = "uhebo amend corrects it, and --again tells a further measurement"
+        if state in LEFT_OUT:
+            remedy = f"uhebo restore takes that back{', and it can be told' * (state == 'skipped')}"
+        raise InvalidInputError(f"trial {number} is {state} already{value}; {remedy}")
     return number
 
 

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,7 @@ from uhebo.optuna_.extensions import SHELL_ATTRIBUTE, extended_space, extensions
 from uhebo.optuna_.gaps import suggest_active
 from uhebo.optuna_.lease import leave_to_asker
 from uhebo.optuna_.log_space import space_of_log
-from uhebo.optuna_.points import kept_apart
+from uhebo.optuna_.points import kept_apart, shared_by_model
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import SETTINGS_ATTRIBUTE
 from uhebo.optuna_.trial_log import warn_once
@@ -50,6 +50,8 @@ class ShellSampler(UHESampler):
     busy: int | None = None
     apart: float = 0.0
     """Share of each range within which no two points of one batch lie."""
+    shared: Collection[str] = ()
+    """Parameters that the points of one batch share: an exploration point does not choose them."""
 
     def rest(self) -> None:
         self.busy = None
@@ -59,6 +61,7 @@ class ShellSampler(UHESampler):
 
     def _propose(self, step: Step) -> Proposal:
         found = super()._propose(step)
+        found = shared_by_model(step, found, self.shared) if self.shared else found
         return kept_apart(step, found, self.apart) if self.apart else found
 
 
@@ -182,14 +185,16 @@ def _space_of_trials(study: Study) -> dict[str, BaseDistribution]:
     return as_distributions(latest.distributions)
 
 
-def with_sampler(study: Study, *, n_trials: int | None = None, apart: float = 0.0) -> Kept:
+def with_sampler(
+    study: Study, *, n_trials: int | None = None, apart: float = 0.0, shared: Collection[str] = ()
+) -> Kept:
     """Give the study the sampler it was made with; `n_trials` raises the budget that was planned."""
     kept = kept_in(study)
     settings = dict(kept.settings)
     if n_trials is not None and "n_trials" in settings:
         settings["n_trials"] = max(settings["n_trials"], n_trials)
     sampler = ShellSampler(**replace(kept, settings=settings).arguments)
-    sampler.apart = apart
+    sampler.apart, sampler.shared = apart, shared
     study.sampler = sampler
     return kept
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.trial import FrozenTrial
 
 from uhebo.cli.output import quoted
+from uhebo.cli.records import cells
 from uhebo.errors import InvalidInputError, MissingExtraError
 
 RESOLUTION = 1e-4
 """Share of a range to which a suggestion is written: nobody sets a furnace finer, and `tell` allows for more."""
 LOG_DIGITS = 5
+ROUNDING = 4
+"""Units in the last place by which reckoning misses a short number."""
 WIDEST = 40
 """Characters of a column's width."""
 
@@ -35,6 +39,25 @@ def rounded(value: Any, distribution: BaseDistribution | None) -> Any:
     else:
         short = round(value, max(0, math.ceil(-math.log10(RESOLUTION * (distribution.high - distribution.low)))))
     return min(max(short, distribution.low), distribution.high)
+
+
+def shown_cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
+    """The trial's parameters in columns for people: choices as their texts, numbers with the digits that matter."""
+    return [rounded(cell, trial.distributions.get(name)) for name, cell in zip(names, cells(trial, names), strict=True)]
+
+
+def kept_cells(trial: FrozenTrial, names: Sequence[str]) -> list[Any]:
+    """The same for programs: every number in full, but for a last digit that came of reckoning."""
+    return [_tidied(cell, trial.distributions.get(name)) for name, cell in zip(names, cells(trial, names), strict=True)]
+
+
+def _tidied(value: Any, distribution: BaseDistribution | None) -> Any:
+    if not isinstance(distribution, FloatDistribution) or not isinstance(value, float):
+        return value
+    short = float(f"{value:.12g}")
+    near = abs(short - value) <= ROUNDING * math.ulp(value)
+    inside = distribution.low <= short <= distribution.high
+    return short if near and inside else value
 
 
 def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]], decimal_comma: bool) -> None:

@@ -1,7 +1,9 @@
 """`uhebo suggest`: what to try next, where it comes from, and what the model expects of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -15,11 +17,13 @@ from uhebo.cli import options
 from uhebo.cli.bounds import best_of, names_of, why_none
 from uhebo.cli.calls import shell_name
 from uhebo.cli.front import recommended
+from uhebo.cli.objective import raising
 from uhebo.cli.output import only_one, say, write
 from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params, legend
 from uhebo.cli.records import cells, origin_of, parameter_names, waiting_trials
 from uhebo.cli.rows import started_number
 from uhebo.cli.settings import ask, with_sampler
+from uhebo.cli.signals import EXIT_TERMINATED, Terminated
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import rounded, with_unit, write_csv, write_xlsx
 from uhebo.cli.suspicion import warn_of_suspicious
@@ -78,18 +82,25 @@ def suggest(
             "--repeat, --repeat-best, --random and --fix, --same or --near were given together; choose one"
         )
     with study_at(file, study) as loaded:
-        kept = with_sampler(loaded, apart=APART if count > 1 else 0.0)
-        take = _chosen(loaded, kept, fix or (), near, _repeated(loaded, repeat, repeat_best), at_random)
+        kept = with_sampler(loaded, apart=APART if count > 1 else 0.0, shared=same or ())
+        repeated = _repeated(loaded, repeat, repeat_best, shell_name(file, study))
+        take = _chosen(loaded, kept, fix or (), near, repeated, at_random)
         take = _alike(loaded, kept, same, fix or (), near, take) if same else take
         made: list[int] = []
         others = _of_others(loaded, file, study, 1 if repeat is not None or repeat_best or at_random else count)
         try:
-            made.extend(take() for _ in range(count))
+            with _until_terminated():
+                made.extend(take() for _ in range(count))
+        except Terminated:
+            raise typer.Exit(EXIT_TERMINATED) from None
         finally:  # what was suggested before a failure is in the study, and so is shown
             if made:
                 _show(loaded, kept, made, Form(as_json, as_csv, decimal_comma, xlsx))
                 for text in others:
                     say(text)
+            if 0 < len(made) < count:
+                span = f"{made[0]}-{made[-1]}" if len(made) > 1 else str(made[0])
+                say(f"{len(made)} of {count} were made, and wait; to take them back: uhebo skip {file} {span}")
         if repeat_best:
             say(_said_of_best(loaded, made, named=shell_name(file, study)))
         warn_of_suspicious(loaded, file, study)
@@ -99,6 +110,16 @@ def suggest(
             named = "".join(f" {name}=NUMBER" for name in (*kept.objectives, *names_of(kept.constraints)))
             value = "" if kept.objectives else " VALUE"
             say(f"when a value is known: uhebo tell {file} {made[0]}{value}{named}")
+
+
+@contextmanager
+def _until_terminated() -> Iterator[None]:
+    """SIGTERM ends it as Ctrl-C does, where signals arrive: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with raising(signal.SIGTERM, Terminated()):
+        yield
 
 
 def _of_others(study: Study, file: str, name: str | None, count: int) -> list[str]:
@@ -139,14 +160,14 @@ def _chosen(
     return lambda: ask(study, kept).number
 
 
-def _repeated(study: Study, number: str | None, best_one: bool) -> Repeated | None:
+def _repeated(study: Study, number: str | None, best_one: bool, named: str) -> Repeated | None:
     """The trial that is to be made once more, and what it is."""
     if number is not None:
         trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         return trials[started_number(number, trials)], "this one"
     best = best_of(study) if best_one else None
     if best_one and best is None:
-        raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study)}")
+        raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study, named)}")
     return None if best is None else (best, "the best")
 
 

@@ -16,6 +16,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
+from uhebo.cli.decimals import doubtful_cells
 from uhebo.cli.output import say, unquoted
 from uhebo.cli.records import WITH_COMMA
 from uhebo.errors import InvalidInputError, MissingExtraError
@@ -38,6 +39,8 @@ class Table:
     header: list[str]
     rows: dict[int, dict[str, str]]
     wrong: dict[int, str] = field(default_factory=dict)
+    doubtful: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Cells that are a thousand times more if they are a number with its point between thousands, as in `rows`."""
 
 
 def read_text(path: str) -> str:
@@ -93,7 +96,7 @@ def _decoded(path: str) -> str:
 def read_table(path: str, words: Mapping[str, Collection[str]]) -> Table:
     """A CSV or a spreadsheet. `words` of a column are not read as numbers."""
     if Path(path).suffix.lower() in SHEETS:
-        return _checked(path, enumerate(_sheet(path), 1), ".", words)
+        return _checked(path, enumerate(_sheet(path), 1), None, words)
     text = _decoded(path)
     first, _, rest = text.partition("\n")
     named = SEPARATOR.fullmatch(first.strip("\r"))
@@ -108,8 +111,9 @@ def read_table(path: str, words: Mapping[str, Collection[str]]) -> Table:
 
 
 def _checked(
-    path: str, lines: Iterable[tuple[int, list[str]]], decimal: str, words: Mapping[str, Collection[str]]
+    path: str, lines: Iterable[tuple[int, list[str]]], decimal: str | None, words: Mapping[str, Collection[str]]
 ) -> Table:
+    """`decimal` is the sign that the separator of cells allows; None where numbers are no text."""
     header: list[str] | None = None
     rows: dict[int, list[str]] = {}
     wrong: dict[int, str] = {}
@@ -134,7 +138,11 @@ def _checked(
     # Columns with a name or a cell: a spreadsheet also saves those that were once clicked on.
     used = [name for at, name in enumerate(header) if name or any(row[at].strip() for row in rows.values())]
     named = list(enumerate(header))
-    return Table(used, {n: {name: cell(row[at].strip(), name) for at, name in named} for n, row in rows.items()}, wrong)
+    texts = {line: {name: row[at].strip() for at, name in named} for line, row in rows.items()}
+    doubtful = {} if decimal is None else doubtful_cells(texts, words, anywhere=decimal == ",")
+    return Table(
+        used, {n: {name: cell(t, name) for name, t in row.items()} for n, row in texts.items()}, wrong, doubtful
+    )
 
 
 def _sheet(path: str) -> list[list[str]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 from optuna.study import Study
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from uhebo.cli import options
 from uhebo.cli.bounds import Bounds, best_of, leader, values_of
@@ -13,12 +13,13 @@ from uhebo.cli.files import Sheet, read_results
 from uhebo.cli.front import front_record
 from uhebo.cli.objectives import told
 from uhebo.cli.output import say, write_json, write_table
+from uhebo.cli.outside import say_told_outside
 from uhebo.cli.records import record, short_reason
 from uhebo.cli.rows import Known, Trials, error_of, running_number, started_number
 from uhebo.cli.settings import bounds_of, kept_in, named_objectives
 from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.changes import amend, has_ended
+from uhebo.optuna_.changes import amend, has_ended, skip
 from uhebo.optuna_.constraints import named_attributes, store_named
 from uhebo.optuna_.endings import FAILURE
 from uhebo.optuna_.fronts import objective_names
@@ -108,6 +109,7 @@ def tell(
             return
         _store(loaded, sheet.known, space, bounds, trials)
         _confirm(loaded, sheet)
+        say_told_outside(loaded, {row.number for row in sheet.known if row.number is not None})
         suspicious = warn_of_suspicious(loaded, file, study)
         if as_json:
             write_json({**_counts(loaded, sheet), "suspicious": suspicious})
@@ -138,7 +140,9 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
             noted: dict[str, Any] = {**row.notes, **row.measured}
             if any(each is not None for each in row.errors):
                 noted[NOISE] = list(row.errors) if len(row.errors) > 1 else row.errors[0]
-            if row.number is None:
+            if row.skipped and row.number is not None:
+                _skip(study, trials[row.number], noted)
+            elif row.number is None:
                 reason = {FAILURE: short_reason(row.failure)} if row.failure else {}
                 repeats = {} if row.repeats is None else {REPEATS: row.repeats}
                 there = space.distributions if row.repeats is None else trials[row.repeats].distributions
@@ -166,6 +170,15 @@ def _store(study: Study, known: list[Known], space: SearchSpace, bounds: Bounds,
         raise InvalidInputError(f"{explain(error)}; stored {done} of {len(known)}, not stored: {lost}") from error
 
 
+def _skip(study: Study, trial: FrozenTrial, noted: dict[str, Any]) -> None:
+    ended = has_ended(study, trial.number)
+    if noted and not ended:
+        store_named(study, trial, {}, noted)
+    skip(study, trial.number)
+    if noted and ended:
+        amend(study, trial.number, attributes=noted)
+
+
 def _as_amendment(study: Study, row: Known, constraints: dict[str, float]) -> dict[str, Any]:
     """The same as arguments of `uhebo.amend`."""
     errors = zip(objective_names(study), row.errors, strict=False)
@@ -183,7 +196,7 @@ def _show(sheet: Sheet, objectives: list[str], as_json: bool) -> None:
     """What would be stored."""
     rows = []
     for row in sheet.known:
-        values: dict[str, Any] = dict(zip(objectives, row.values or ["failed"] * len(objectives), strict=True))
+        values: dict[str, Any] = dict(zip(objectives, row.values or [row.word] * len(objectives), strict=True))
         values |= {f"{n} error": e for n, e in zip(objectives, row.errors, strict=False) if e is not None}
         of = row.number if row.repeats is None else row.repeats
         what = "further" if row.repeats is not None else "own" if row.number is None else "answer"
@@ -212,8 +225,8 @@ def _say_left(sheet: Sheet) -> None:
 
 def _counts(study: Study, sheet: Sheet) -> dict[str, Any]:
     """What was stored, and what leads now, for JSON."""
-    answered = sum(row.number is not None for row in sheet.known)
-    counts = {"told": answered, "added": len(sheet.known) - answered, "passed_over": len(sheet.passed_over)}
+    told, skipped, added = _numbers(sheet)
+    counts = {"told": told, "skipped": skipped, "added": added, "passed_over": len(sheet.passed_over)}
     counts |= {"waiting": len(sheet.waiting), "told_before": len(sheet.before), "finished": _finished(study)}
     objectives, best = named_objectives(study), best_of(study)
     return {**counts, **(front_record(study, objectives) if len(objectives) > 1 else {"best": best and record(best)})}
@@ -221,10 +234,16 @@ def _counts(study: Study, sheet: Sheet) -> dict[str, Any]:
 
 def _confirm(study: Study, sheet: Sheet) -> None:
     _say_left(sheet)
-    answered = sum(row.number is not None for row in sheet.known)
-    added = len(sheet.known) - answered
-    parts = [f"told {answered}"] * bool(answered) + [f"added {added}"] * bool(added)
+    counted = zip(("told", "skipped", "added"), _numbers(sheet), strict=True)
+    parts = [f"{what} {count}" for what, count in counted if count]
     say(f"{', '.join(parts)}; {_finished(study)} finished{leader(study)}")
+
+
+def _numbers(sheet: Sheet) -> tuple[int, int, int]:
+    """How many trials were told, how many were skipped, and how many were added."""
+    answered, skipped = (row.number is not None for row in sheet.known), sum(row.skipped for row in sheet.known)
+    told = sum(answered) - skipped
+    return told, skipped, len(sheet.known) - told - skipped
 
 
 def _finished(study: Study) -> int:

@@ -81,7 +81,9 @@ def unmoved(found: Accidents) -> Finding | None:
         False,
         f": {first.name} has had the same value in all trials, so nothing is known of what it does.",
         tuple(f"{each.name} was {each.value} in all {count(each.trials, 'trial')}." for each in never),
-        f"Try another value of {first.name}; if it is not to change, leave it at one value.",
+        f"Make trial {first.waiting[0]}, which waits and has another value of {first.name}, and tell what comes of it."
+        if first.waiting
+        else f"Try another value of {first.name}; if it is not to change, leave it at one value.",
     )
 
 

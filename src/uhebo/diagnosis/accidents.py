@@ -85,6 +85,8 @@ class Stuck:
     always: bool
     other: Any
     """A value to try."""
+    waiting: tuple[int, ...] = ()
+    """Numbers of the trials under way that have another value."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ def find_stuck(belief: Belief) -> tuple[Stuck, ...]:
         if name in space.conditions or not (always or frozen):
             continue
         value = space.decode(space.snap(X[-1]))[name]
-        found.append(Stuck(name, value, lately, always, _another(space.distributions[name], value)))
+        under_way = [(t.number, t.x) for t in belief.history.trials if t.state == "running" and t.x is not None]
+        waiting = tuple(number for number, x in under_way if space.decode(space.snap(x))[name] != value)
+        found.append(Stuck(name, value, lately, always, _another(space.distributions[name], value), waiting))
     return tuple(found)
 
 

@@ -47,10 +47,25 @@ def commands_for(diagnosis: Diagnosis, study: str, objective: str | None = None)
     return tuple(found) or (f"uhebo history {study}",)
 
 
+def confirmations(diagnosis: Diagnosis, study: str, objective: str | None = None) -> tuple[str, ...]:
+    """Commands that say of each value that looks mistyped that it is right as it is."""
+    slips = diagnosis.slips if diagnosis.kind == "typo" else ()
+    return tuple(amendment(study, slip.number, slip.value, objective) for slip in slips)
+
+
 def amendment(study: str, number: int, value: float, objective: str | None = None) -> str:
     """The command that gives a trial this value, or confirms it where it has it."""
     told = f"{value:.17g}" if float(f"{value:.12g}") != value else f"{value:.12g}"
     return f"uhebo amend {study} {number} {told if objective is None else shlex.quote(f'{objective}={told}')}"
+
+
+def with_batch(action: str, batch: int | None) -> str:
+    """The advice, and how many of the trials that it names are to be begun now, as `_more` has them."""
+    match = RUN.search(action)
+    if match is None or batch is None or "random" in action or int(match[1]) <= batch:
+        return action
+    now = "one at a time" if batch == 1 else f"{batch} now"
+    return action.replace(f"{match[1]} more trials", f"{match[1]} more trials ({now})", 1)
 
 
 def _more(action: str, study: str, batch: int | None) -> list[str]:
@@ -82,6 +97,8 @@ def _after_an_accident(diagnosis: Diagnosis, study: str) -> tuple[str, ...]:
         return (f"uhebo suggest {study} --repeat {diagnosis.belief.numbers[0]}", f"uhebo history {study}")
     if diagnosis.kind == "stuck":
         never = next(each for each in accidents.stuck if each.always)
+        if never.waiting:
+            return (f"uhebo status {study}",)
         return (f"uhebo suggest {study} --fix {_setting(never.name, never.other)}",)
     return ()
 

@@ -14,7 +14,7 @@ from uhebo import checks, notebook
 from uhebo.belief import Belief
 from uhebo.diagnosis.accidents import Accidents, find_accidents
 from uhebo.diagnosis.calibration import Calibration, calibrate
-from uhebo.diagnosis.commands import commands_for
+from uhebo.diagnosis.commands import commands_for, confirmations, with_batch
 from uhebo.diagnosis.feasibility import Feasibility, measure_feasibility
 from uhebo.diagnosis.importance import Importance, rank_parameters
 from uhebo.diagnosis.layout import Layout, Regions, lay_out, split_in_two
@@ -78,6 +78,10 @@ class Diagnosis:
     def commands(self, study: str = "STUDY", objective: str | None = None) -> tuple[str, ...]:
         """The next action as commands of the shell; `study` is what it calls the study."""
         return commands_for(self, study, objective)
+
+    def confirmations(self, study: str = "STUDY", objective: str | None = None) -> tuple[str, ...]:
+        """Where values look mistyped, the commands that say that they are right as they are."""
+        return confirmations(self, study, objective)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values that JSON can hold; what is not a finite number is None."""
@@ -189,6 +193,7 @@ def _examined(
         return Diagnosis(**vars(finding), **about, trials=trials, search=search)
     evidence = _gather(study, believe(), trials, search, seed, epsilon, hmc)
     finding = judge(replace(evidence, several=len(study.directions) > 1))
+    finding = replace(finding, next_action=with_batch(finding.next_action, trials.batch))
     evidence = replace(evidence, noise=replace(evidence.noise, scatter=evidence.scatter))
     gathered = {each.name: getattr(evidence, each.name) for each in fields(evidence) if each.name != "several"}
     return Diagnosis(**vars(finding), **about, **gathered)

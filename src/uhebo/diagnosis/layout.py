@@ -117,7 +117,10 @@ def _cuts(column: Array, least: int) -> list[tuple[float, NDArray[np.bool_]]]:
     found: dict[float, NDArray[np.bool_]] = {}
     for quantile in CUTS:
         index = round(quantile * len(column))
-        cut = 0.5 * float(ordered[max(index - 1, 0)] + ordered[min(index, len(column) - 1)])
+        left, right = float(ordered[max(index - 1, 0)]), float(ordered[min(index, len(column) - 1)])
+        if left == right:  # a setting that was made several times, the best one say, is on one side
+            continue
+        cut = 0.5 * (left + right)
         below = column < cut
         if min(below.sum(), (~below).sum()) >= least:
             found.setdefault(cut, below)

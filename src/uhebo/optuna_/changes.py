@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, overload
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -20,6 +20,7 @@ from uhebo.optuna_.extensions import Extension, extensions_of
 from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
 from uhebo.optuna_.noise import NOISE, Deviations, checked_noise
+from uhebo.optuna_.restored_space import restore_space
 from uhebo.space import SearchSpace
 from uhebo.space.declare import described
 
@@ -107,10 +108,8 @@ def _confirm(study: Study, trial: FrozenTrial, value: Values | None, reason: str
 
 def drop(study: Study, number: int, reason: str = "") -> Change:
     """Leave a trial that has ended out of the data, as if its point had never been tried."""
-    trial = _ended(study, number)
-    if DROPPED in trial.user_attrs:
-        raise InvalidInputError(f"trial {number} was dropped already")
-    return _write(study, Change(int(number), "drop", was=_told(study, trial)), reason)
+    check_change(study, "drop", number)
+    return _write(study, Change(int(number), "drop", was=_told(study, _trial(study, number))), reason)
 
 
 def skip(study: Study, number: int, reason: str = "") -> Change | None:
@@ -119,32 +118,45 @@ def skip(study: Study, number: int, reason: str = "") -> Change | None:
     A trial under way or in the queue is ended; one that was told as failed counts as skipped from now on. One that has
     a value is refused: `drop` it instead. Returns None if it was skipped before.
     """
+    check_change(study, "skip", number)
     trial = _trial(study, number)
     if SKIPPED in trial.user_attrs:
         return None
-    if trial.state in UNDER_WAY:
-        if not has_ended(study, trial.number):
-            end_without_value(study, trial, SKIPPED, reason or True)
-    elif trial.state != TrialState.FAIL:
+    if trial.state in UNDER_WAY and not has_ended(study, trial.number):
+        end_without_value(study, trial, SKIPPED, reason or True)
+    return _write(study, Change(int(number), "skip"), reason)
+
+
+def check_change(study: Study, what: str, number: int) -> None:
+    """Refuse what cannot be done with this trial: to drop, skip or restore it."""
+    trial = _trial(study, number) if what == "skip" else _ended(study, number)
+    if what == "drop" and DROPPED in trial.user_attrs:
+        raise InvalidInputError(f"trial {number} was dropped already")
+    if what == "skip" and trial.state not in (*UNDER_WAY, TrialState.FAIL):
         raise InvalidInputError(
             f"trial {number} is {'pruned' if trial.state == TrialState.PRUNED else 'finished'}, with the value "
             f"{', '.join(f'{v:g}' for v in trial.values or ())}; only a trial without a value can be skipped; drop it "
             "if it is not to count"
         )
-    return _write(study, Change(int(number), "skip"), reason)
+    if what == "restore" and number not in still_counting(changes_of(study)):
+        raise InvalidInputError(f"trial {number} is as it was told; there is no change to take back")
 
 
-def restore(study: Study, number: int, reason: str = "") -> Change:
-    """Undo the latest change of a trial; called again, the one before.
+@overload
+def restore(study: Study, number: int, reason: str = "") -> Change: ...
+@overload
+def restore(study: Study, number: str, reason: str = "") -> Extension: ...
+def restore(study: Study, number: int | str, reason: str = "") -> Change | Extension:
+    """Undo the latest change of a trial, or by its name of a parameter (`uhebo.extend`); called again, the one before.
 
     A trial that was skipped while it waited waits again. For Optuna it has ended, so tell its value by `uhebo.amend`,
-    or by `uhebo tell` in the shell.
+    or by `uhebo tell` in the shell. A change of the space is refused to be undone where values of trials would be lost.
     """
-    _ended(study, number)
-    counting = still_counting(changes_of(study)).get(number, [])
-    if not counting:
-        raise InvalidInputError(f"trial {number} is as it was told; there is no change to take back")
-    taken = counting[-1]
+    if isinstance(number, str):
+        _check_reason(reason)
+        return restore_space(study, number, reason)
+    check_change(study, "restore", number)
+    taken = still_counting(changes_of(study))[number][-1]
     return _write(study, Change(int(number), "restore", was=taken.now, now=taken.was), reason)
 
 
@@ -227,9 +239,13 @@ def _constraints(study: Study, trial: FrozenTrial, given: Mapping[str, float]) -
     return values
 
 
-def _write(study: Study, change: Change, reason: str) -> Change:
+def _check_reason(reason: str) -> None:
     if len(reason) > LONGEST_REASON:
         raise InvalidInputError(f"the reason has {len(reason)} characters; expected at most {LONGEST_REASON}")
+
+
+def _write(study: Study, change: Change, reason: str) -> Change:
+    _check_reason(reason)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     made = replace(change, time=now, reason=reason, trials=len(study_trials(study)))
     entry = {name: value for name, value in asdict(made).items() if value or name == "trial"}

@@ -14,9 +14,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from uhebo.optuna_.beside import first_known, is_accepted
 from uhebo.optuna_.corrections import as_read, is_changed
 from uhebo.optuna_.delegating import DelegatingStorage
-from uhebo.optuna_.extensions import BESIDE, extended_trials, first_known, holds, is_accepted, latest, read_extensions
+from uhebo.optuna_.extensions import BESIDE, extended_trials, holds, latest, read_extensions
 from uhebo.optuna_.gaps import check_study, is_view, storage_of, study_id_of
 
 

@@ -143,7 +143,7 @@ def is_changed(attributes: Mapping[str, Any]) -> bool:
 def as_read(attributes: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """The trials of a study with these user attributes, after all changes of them and of the space."""
     made = extensions.read_extensions(attributes)
-    before = max((each.trials for each in made if each.after is not None), default=0)
+    before = max((each.trials for each in made if each.after is not None or each.removes), default=0)
     wide = extensions.extended_trials(made, trials)
     known = [_without_learnt(trial) if trial.number < before else trial for trial in wide]
     return applied(read_changes(attributes), known)

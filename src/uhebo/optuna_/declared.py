@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 
 from uhebo.belief.history import History
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.extensions import extensions_of, latest
+from uhebo.optuna_.extensions import extensions_of, latest, removed
 from uhebo.optuna_.gaps import storage_of, study_id_of
 from uhebo.optuna_.trial_log import warn_once
 from uhebo.space import SearchSpace, When
@@ -112,9 +112,11 @@ def check_space(study: Study, space: SearchSpace) -> None:
     if there is None:
         storage.set_study_system_attr(study_id, SPACE_ATTRIBUTE, mine)
         there = storage.get_study_system_attrs(study_id)[SPACE_ATTRIBUTE]  # of several at once the last one counts
-    changed = {name: json.loads(distribution_to_json(d)) for name, d in latest(extensions_of(study)).items()}
+    made = extensions_of(study)
+    changed = {name: json.loads(distribution_to_json(d)) for name, d in latest(made).items()}
     for kind in ("parameters", "when"):
-        ours, theirs = mine[kind], {**there.get(kind, {}), **(changed if kind == "parameters" else {})}
+        kept = {name: each for name, each in there.get(kind, {}).items() if name not in removed(made)}
+        ours, theirs = mine[kind], {**kept, **(changed if kind == "parameters" else {})}
         for name in [*ours, *(name for name in theirs if name not in ours)]:
             if ours.get(name) != theirs.get(name):
                 raise InvalidInputError(

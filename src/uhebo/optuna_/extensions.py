@@ -7,6 +7,9 @@ attribute of the study each, and is applied where trials are read:
     uhebo:space:000001:9f2c   {"name": "gas", "before": {…}, "after": {…}, "time": "2026-11-18T14:50:03+00:00",
                                "reason": "delivered", "trials": 18}
 
+A change that is taken back is a further entry, the other way round and with `"restores": true`; a parameter that came
+later and is taken back has no `after` there.
+
 `before` and `after` are distributions as Optuna writes them; `had` is the value that earlier trials had of a parameter
 that came later, `unit` its unit. Numbers and seed stay. Every trial is read with the latest distribution of each
 parameter, unless its value lies outside; and without what its suggestion had learnt (theta counts in shares of ranges).
@@ -29,7 +32,6 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    check_distribution_compatibility,
     distribution_to_json,
     json_to_distribution,
 )
@@ -68,6 +70,13 @@ class Extension:
     reason: str = ""
     trials: int = 0
     """Trials that the study had."""
+    restores: bool = False
+    """It takes back the latest change of that name that still counts."""
+
+    @property
+    def removes(self) -> bool:
+        """Whether it takes a parameter back that had come later."""
+        return self.restores and self.before is not None and self.after is None
 
 
 def extensions_of(study: Study) -> list[Extension]:
@@ -93,21 +102,41 @@ def _read(entry: Any) -> Extension | None:
             time=str(entry.get("time", "")),
             reason=str(entry.get("reason", "")),
             trials=int(entry.get("trials", 0)),
+            restores=bool(entry.get("restores", False)),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
+def standing(extensions: Iterable[Extension]) -> list[Extension]:
+    """The changes without those of a parameter that was taken back later."""
+    found: list[Extension] = []
+    for each in extensions:
+        if each.removes:
+            found = [other for other in found if other.name != each.name]
+        else:
+            found.append(each)
+    return found
+
+
 def latest(extensions: Iterable[Extension]) -> dict[str, BaseDistribution]:
     """The distribution that each changed parameter has now."""
-    return {each.name: each.after for each in extensions if each.after is not None}
+    return {each.name: each.after for each in standing(extensions) if each.after is not None}
+
+
+def removed(extensions: Sequence[Extension]) -> dict[str, BaseDistribution]:
+    """The parameters that were taken back, as they were then."""
+    now = latest(extensions)
+    gone = {each.name: each.before for each in extensions if each.removes and each.before is not None}
+    return {name: before for name, before in gone.items() if name not in now}
 
 
 def extended_space(
     extensions: Sequence[Extension], space: Mapping[str, BaseDistribution]
 ) -> dict[str, BaseDistribution]:
     """A space with the changes made since; what is neither one of the earlier ones nor missing was declared later."""
-    found = dict(space)
+    gone = removed(extensions)
+    found = {name: each for name, each in space.items() if gone.get(name) != each}
     for name, after in latest(extensions).items():
         earlier = [each.before for each in extensions if each.name == name and each.after is not None]
         if found.get(name) in earlier:  # a parameter that is new has no earlier one: None
@@ -117,14 +146,15 @@ def extended_space(
 
 def extended_trials(extensions: Sequence[Extension], trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """The trials as they are read after these changes, and with what is kept beside them; those given stay."""
-    now = latest(extensions)
-    if not now:
+    now, made = latest(extensions), standing(extensions)
+    gone = {each.name: each.trials for each in extensions if each.removes}
+    if not (now or gone):
         return list(trials)
     found = []
-    for trial in trials:
+    for trial in (_without(gone, each) for each in trials):
         beside = trial.user_attrs.get(BESIDE)
         kept = beside if isinstance(beside, Mapping) else {}
-        late = [e for e in extensions if e.after is not None and e.before is None and trial.number < e.trials]
+        late = [e for e in made if e.after is not None and e.before is None and trial.number < e.trials]
         new = copy.copy(trial)
         new.params = {**trial.params, **{n: v for n, v in kept.items() if n in now}}
         for each in late:
@@ -144,32 +174,24 @@ def extended_trials(extensions: Sequence[Extension], trials: Sequence[FrozenTria
     return found
 
 
+def _without(gone: Mapping[str, int], trial: FrozenTrial) -> FrozenTrial:
+    """A trial without the parameters that were taken back when the study had so many trials, and it was one of them."""
+    mine = {name for name, trials in gone.items() if trial.number < trials}
+    beside = trial.user_attrs.get(BESIDE)
+    if not mine & {*trial.params, *(beside if isinstance(beside, Mapping) else ())}:
+        return trial
+    new = copy.copy(trial)
+    new.params = {name: value for name, value in trial.params.items() if name not in mine}
+    new.distributions = {name: each for name, each in trial.distributions.items() if name not in mine}
+    if isinstance(beside, Mapping):
+        kept = {name: value for name, value in beside.items() if name not in mine}
+        new.user_attrs = {**trial.user_attrs, BESIDE: kept}
+    return new
+
+
 def holds(distribution: BaseDistribution, value: Any) -> bool:
     """Whether a value is one of a distribution's."""
     return SearchSpace.of({"x": distribution}).contains({"x": value})
-
-
-def is_accepted(known: BaseDistribution | None, wanted: BaseDistribution) -> bool:
-    """Whether Optuna takes this distribution for a parameter of which it knows that one."""
-    try:
-        if known is not None:
-            check_distribution_compatibility(known, wanted)
-    except ValueError:
-        return False
-    return True
-
-
-def known_to_storage(study: Study) -> dict[str, BaseDistribution]:
-    """The first distribution of each parameter that the storage has been given."""
-    return first_known(storage_of(study).get_all_trials(study_id_of(study), deepcopy=False))
-
-
-def first_known(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
-    found: dict[str, BaseDistribution] = {}
-    for trial in trials:
-        for name, distribution in trial.distributions.items():
-            found.setdefault(name, distribution)
-    return found
 
 
 def units_of(study: Study) -> dict[str, str]:
@@ -194,7 +216,8 @@ def current_space(study: Study) -> dict[str, BaseDistribution]:
         space = space.get(part) if part is not None and isinstance(space, Mapping) else space
         for name, entry in space.items() if isinstance(space, Mapping) else ():
             found[str(name)] = json_to_distribution(json.dumps(entry))
-    return found | latest(read_extensions(attributes))
+    made = read_extensions(attributes)
+    return {name: each for name, each in found.items() if name not in removed(made)} | latest(made)
 
 
 @by_name()
@@ -234,7 +257,7 @@ def extend(
         made.append(Extension(str(name), unit=str(unit), reason=reason, trials=trials))
     if not made:
         raise InvalidInputError("nothing was given to change; name a parameter and its new range")
-    return [_write(study, each) for each in made]
+    return [write(study, each) for each in made]
 
 
 def _changed(name: str, known: BaseDistribution | None, given: Any) -> BaseDistribution:
@@ -275,12 +298,14 @@ def _value_before(
     return value
 
 
-def _write(study: Study, made: Extension) -> Extension:
+def write(study: Study, made: Extension) -> Extension:
+    """Keep a change in the study; with the time."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     entry: dict[str, Any] = {"name": made.name, "time": now, "reason": made.reason, "trials": made.trials}
     for key in ("before", "after"):
         end = getattr(made, key)
         entry |= {} if end is None else {key: json.loads(distribution_to_json(end))}
+    entry |= {"restores": True} if made.restores else {}
     entry |= {key: value for key in ("had", "unit") if (value := getattr(made, key)) is not None}
     if len(json.dumps(entry)) > LONGEST_ENTRY:
         raise InvalidInputError(f"the change of {made.name} is too long for a storage; shorten its choices")
@@ -289,14 +314,3 @@ def _write(study: Study, made: Extension) -> Extension:
     last = max((int(key[len(PREFIX) :].partition(":")[0]) for key in taken), default=0)
     storage.set_study_user_attr(study_id, f"{PREFIX}{last + 1:06d}:{secrets.token_hex(2)}", entry)
     return Extension(**{**vars(made), "time": now})
-
-
-def refuse_beside(study: Study) -> None:
-    """For workers: the storage that they share does not know a choice that came later."""
-    now, known = latest(extensions_of(study)), known_to_storage(study)
-    beside = [name for name, distribution in now.items() if not is_accepted(known.get(name), distribution)]
-    if beside:
-        raise InvalidInputError(
-            f"{beside[0]!r} got other choices or another scale since the study was made, and workers cannot share "
-            "that; tell the trials to a new study (uhebo history --csv), or go on with uhebo optimize"
-        )

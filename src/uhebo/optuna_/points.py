@@ -4,7 +4,7 @@ A trial at such a point is data like any other, and no step of the method's own 
 """
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,6 +146,22 @@ def kept_apart(step: Step, proposal: Proposal, apart: float) -> Proposal:
     return replace(
         proposal, x=history.space.encode(promising_point(history.space, step.believe(), pending, rng, apart=apart))
     )
+
+
+def shared_by_model(step: Step, proposal: Proposal, names: Collection[str]) -> Proposal:
+    """The proposal; an exploration point takes these parameters, which a whole batch is to share, from the point that
+    the model finds the most promising."""
+    history = step.history
+    space, y = history.space, history.data.y if history.finished else np.empty(0)
+    if proposal.tags.get("role") != "random" or history.objectives > 1 or len(y) < 2 or not y.any():
+        return proposal
+    if space.conditions or space.rules:  # what is allowed beside the others need not be allowed here
+        return proposal
+    under_way = [trial.x for trial in history.trials if trial.state == "running" and trial.x is not None]
+    rng = point_rng(step.settings.seed, step.slot.number, "same")
+    best = promising_point(space, step.believe(), np.array(under_way).reshape(-1, len(space.names)), rng)
+    here = space.decode(proposal.x) | {name: best[name] for name in names if name in best}
+    return replace(proposal, x=space.encode(here))
 
 
 def _beside(space: SearchSpace, rows: Array, pending: Array, apart: float) -> NDArray[np.bool_]:

@@ -32,8 +32,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.pool import QueuePool
 
+from uhebo.optuna_.beside import refuse_beside
 from uhebo.optuna_.endings import FAILURE, SKIPPED
-from uhebo.optuna_.extensions import refuse_beside
 from uhebo.optuna_.gaps import database_of, id_of, is_view, own_storage_of, storage_of, study_id_of
 from uhebo.optuna_.lease import BACK, LEASE, LOST, Lease
 from uhebo.storage.database import exclusive

@@ -28,6 +28,7 @@ TARGET = Path("docs/figures")
 SPACE = (
     "temperature=20:120", "catalyst=cat:Pd-C,Ni,Cu,Fe", "loading=float:0.5:5", "minutes=int:10:180", "pH=float:3:9",
 )  # fmt: skip
+UNITS = ("--unit", "temperature=°C", "--unit", "minutes=min", "--unit", "yield=%")
 TRIALS, UNDER_WAY = 26, 3
 BROKEN = 7
 """The trial whose bottle broke."""
