@@ -31,7 +31,7 @@ WRITTEN_BY = {
     "docs/figures": ("screenshots --out docs/figures", "benchmarks/screenshots.py"),
 }
 """A file or a folder: the end of the command that writes it, and where its code is. The first that fits counts."""
-BY_THE_RUN = ("results/soak/", "results/throughput/")
+BY_THE_RUN = ("results/soak/", "results/throughput/", "results/verdicts.md")
 """Tables that a run writes as it ends: there are no records to make them from again."""
 
 
