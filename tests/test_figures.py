@@ -83,3 +83,32 @@ def test_a_page_made_again_keeps_the_day_of_its_runs(folder: str) -> None:
     path = ROOT / "results" / folder
     head = (path / f"{folder}.md").read_text(encoding="utf-8").splitlines()[0]
     assert head.startswith(f"{made_with(Table(path / RUNS))}; seeds 0-")
+
+
+def on_paths() -> list[str]:
+    """Pages that a row of the table on the first page leads through."""
+    rows = re.findall(r"^\|.*\]\(.*\|$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.M)
+    return sorted({name for row in rows for name in re.findall(r"\]\(([\w/-]+\.md)\)", row)})
+
+
+def opening(name: str) -> list[str]:
+    """The first twenty lines below the title."""
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    return text[text.index("\n# ") + 1 if text.startswith("---") else 0 :].splitlines()[1:21]
+
+
+MORE = ("how-it-decides.md", "measurements.md")
+"""Pages of no path that many others link."""
+
+
+@pytest.mark.parametrize("name", [*on_paths(), *MORE])
+def test_a_page_begins_with_what_its_reader_will_have_and_a_picture(name: str) -> None:
+    first = next(line for line in opening(name) if line)
+    assert first.startswith("At the end of this page"), first
+    assert any(PICTURE.search(line) for line in opening(name))
+
+
+def test_no_path_is_longer_than_four_pages() -> None:
+    rows = re.findall(r"^\|.*\]\(.*\|$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.M)
+    assert len(rows) == 5
+    assert max(row.count(".md)") for row in rows) == 4
