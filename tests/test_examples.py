@@ -41,7 +41,9 @@ MPI = ("mpi4py", "pip install mpi4py mpich")
 KILLED = ("--trials", "8", "--kill")
 ENDED = ("a process was killed: True", "Result of 8 trials, 8 finished")
 EXAMPLES = (
-    Example("demo.py", ("--trials", "10", "--out", "{folder}"), ("Can I trust the model?", "Report: {folder}/report.html")),
+    Example(
+        "demo.py", ("--trials", "10", "--out", "{folder}"), ("Can I trust the model?", "Report: {folder}/report.html")
+    ),
     Example("one_call.py", ("--trials", "12"), ("Result of 12 trials", "The surrogate expects")),
     Example("optuna_study.py", ("--trials", "14", "--folder", "{folder}"), ("after 7 trials", "after 14 trials")),
     Example("shell.sh", ("{folder}", "2"), ("day 2", "temperature", "the chance that 10 more trials improve")),

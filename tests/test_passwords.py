@@ -47,12 +47,14 @@ def pgpass(url: str, folder: Path, password: str = PASSWORD) -> Path:
     return file
 
 
-def test_without_a_password_the_server_is_not_waited_for(url: str, shell: Shell) -> None:
+@pytest.mark.usefixtures("url")
+def test_without_a_password_the_server_is_not_waited_for(shell: Shell) -> None:
     create(shell, code=1)
     assert "no password supplied" in shell.err
 
 
-def test_a_password_in_the_environment(url: str, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("url")
+def test_a_password_in_the_environment(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     create(shell)
     work(shell)

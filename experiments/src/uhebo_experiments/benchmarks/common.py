@@ -73,7 +73,7 @@ def days(runs: Iterable[tuple[Record, list[Record]]]) -> str:
 
 
 def made_with(runs: Iterable[tuple[Record, list[Record]]]) -> str:
-    """Days and versions of the runs of a table, for the head of a page: those of the records, whenever it is written."""
+    """Days and versions of the runs of a table, for the head of its page, whenever that is written."""
     headers = [header for header, _ in runs]
     found = {name: sorted({header["versions"][name] for header in headers}) for name in headers[0]["versions"]}
     said = ", ".join(f"{name} {' and '.join(each)}" for name, each in found.items())

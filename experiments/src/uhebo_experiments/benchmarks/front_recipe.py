@@ -25,7 +25,7 @@ from uhebo.numerics.front import hypervolume
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.common import heading, table, made_with
+from uhebo_experiments.benchmarks.common import heading, made_with, table
 from uhebo_experiments.benchmarks.many_parameters import mark
 from uhebo_experiments.problems.several import Outcome, cube, dtlz2, zdt, zdt1_shape
 from uhebo_experiments.runner import compute

@@ -24,7 +24,7 @@ from uhebo.gp.priors import MANY, PriorName
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.common import hartmann6, heading, table, made_with
+from uhebo_experiments.benchmarks.common import hartmann6, heading, made_with, table
 from uhebo_experiments.paired import compare
 from uhebo_experiments.peers.libraries import OptunaPeer
 from uhebo_experiments.peers.ranking import FLOOR, LEVEL

@@ -1,7 +1,7 @@
 """Pictures of the report, the live page and the terminal for the documentation: `python -m …benchmarks.screenshots`.
 
-A made-up reaction with five factors, told by the shell as a laboratory would; same seed, same pictures. Chromium, its
-driver and selenium are needed; PDF pages are drawn by Chromium too.
+A made-up reaction with five factors, told by the shell as a laboratory would; same seed, same pictures, but for times.
+Chromium, its driver and selenium are needed; PDF pages are drawn by Chromium too.
 """
 
 import argparse
@@ -161,11 +161,22 @@ def side_by_side(parts: Sequence[tuple[bytes, str]]) -> bytes:
 
 def farm(file: str) -> None:
     """A study on which workers are busy: trials that ended one after the other, and some under way."""
-    shell("create", file, "--param", "lr=float:1e-4:0.1:log", "--param", "depth=int:2:12", "--trials", str(BUDGET), "--seed", "1")
+    shell(
+        "create",
+        file,
+        "--param",
+        "lr=float:1e-4:0.1:log",
+        "--param",
+        "depth=int:2:12",
+        "--trials",
+        str(BUDGET),
+        "--seed",
+        "1",
+    )
     for _ in range(DONE):
         made = json.loads(shell("suggest", file, "--json"))[0]
-        params = made["params"]
-        value = (math.log10(params["lr"]) + 2) ** 2 + (params["depth"] - 6) ** 2 / 10 + 0.31
+        tried = made["params"]
+        value = (math.log10(tried["lr"]) + 2) ** 2 + (tried["depth"] - 6) ** 2 / 10 + 0.31
         shell("tell", file, str(made["number"]), f"{value:.4f}")
     study = optuna.load_study(study_name="farm", storage=f"sqlite:///{file}")
     now = datetime.datetime.now()
