@@ -20,7 +20,7 @@ help:
 	@echo "make lock   requirements/ci.txt anew, from the ranges in pyproject.toml"
 	@echo "make audit  known vulnerabilities of the locked versions"
 	@echo "make notebooks  run the notebooks of the documentation anew and keep what they show"
-	@echo "make figures  every figure and table of the README and the documentation, from the records in results/ (needs Chromium)"
+	@echo "make figures  every figure of the README and the documentation, and every table that follows from records in results/ (needs Chromium)"
 	@echo "make docs   the documentation as a site in site/ (a warning is an error)"
 	@echo "make dist   wheels and sdists of uhebo and uhebo-experiments in dist/, installed in an empty environment and tried"
 	@echo "make bench  speed against BoTorch, scikit-learn and Optuna, and a small comparison of searches (installs PyTorch;"
@@ -131,11 +131,18 @@ notebooks: $(VENV)/installed
 figures: $(VENV)/all
 	$(BIN)/uhebo reproduce all --out results/reproduction
 	$(BIN)/uhebo bench peers --set reporting --seeds 10 --budget 50 --out results/peers
-	for what in real-problems pareto hyperparameters; do \
-		$(BIN)/uhebo bench $$what --page --out results/$$(echo $$what | tr - _) || exit 1; done
+	$(BIN)/uhebo bench real-problems --page --out results/real_problems
+	$(BIN)/uhebo bench pareto --page --out results/pareto
+	$(BIN)/uhebo bench hyperparameters --page --out results/hyperparameters
 	$(BIN)/python -m uhebo_experiments.benchmarks.choose
 	$(BIN)/python -m uhebo_experiments.benchmarks.compare
-	$(BIN)/python -m uhebo_experiments.benchmarks.screenshots
+	$(BIN)/python -m uhebo_experiments.benchmarks.typos --judge --out results/typos
+	$(BIN)/python -m uhebo_experiments.benchmarks.settled --page --out results/settled
+	$(BIN)/python -m uhebo_experiments.benchmarks.tuning --page --out results/tuning
+	$(BIN)/python -m uhebo_experiments.benchmarks.front_recipe --page --seeds 6 --out results/front_recipe
+	$(BIN)/python -m uhebo_experiments.benchmarks.many_parameters --page --seeds 2 --out results/many_parameters
+	$(BIN)/python -m uhebo_experiments.benchmarks.front --out docs/figures
+	$(BIN)/python -m uhebo_experiments.benchmarks.screenshots --out docs/figures
 
 docs: $(VENV)/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

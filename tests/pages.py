@@ -36,7 +36,7 @@ from uhebo.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-SOURCES = ["src", "experiments", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"]
+SOURCES = ["src", "experiments", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore"]
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>[\w-]*)(?: title=\"(?P<file>[^\"\n]+)\")?[^\n]*\n(?P<code>.*?)^(?P=indent)```$",
     re.M | re.S,

@@ -60,6 +60,16 @@ class Server:
             found = connection.execute(statement)
             return list(found.fetchall()) if found.description else []
 
+    def ask_for_password(self, role: str, password: str) -> str:
+        """URL of an empty database of a new role, without the password that the server asks this role for."""
+        name = self.new_database().rpartition("/")[2]
+        self.execute(f"create role {role} login password '{password}'")
+        self.execute(f"alter database {name} owner to {role}")
+        rules = self.data / "pg_hba.conf"
+        rules.write_text(f"host all {role} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        self.execute("select pg_reload_conf()")
+        return f"postgresql+psycopg://{role}@127.0.0.1:{self.port}/{name}"
+
     def read_only(self, *, on: bool) -> None:
         """Every transaction that begins from now on may only read, as on a replica during a failover."""
         import psycopg

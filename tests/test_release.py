@@ -67,8 +67,11 @@ def test_the_packages_have_the_version_and_what_they_need(
     copy: Path, tmp_path: Path, where: str, name: str, extra: set[str]
 ) -> None:
     for folder in ("tests", "results"):  # of which the first goes into the sdist, with all that the tests read
-        (copy / folder).mkdir()
-        (copy / folder / "file.txt").write_text("\n", encoding="utf-8")
+        held = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        for path in [ROOT / folder / "file.txt", *held]:  # every name that is there, with one line in it
+            target = copy / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("\n", encoding="utf-8")
     archive = build(copy / where, "sdist", tmp_path / "sdist")
     assert archive.name == f"{name}-{VERSION}.tar.gz"
     with tarfile.open(archive) as file:

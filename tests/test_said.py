@@ -211,6 +211,7 @@ def test_the_first_screen_has_25_lines_and_plain_words(trials: int, noise: float
     in_python = uhebo.diagnose(study)
     assert len(str(in_python).splitlines()) <= 30
     assert max(map(len, str(in_python).splitlines())) <= 80
+    assert str(in_python).endswith("Every figure: the method .account() of this diagnosis")
     assert in_python.account().startswith(str(in_python).partition("\n\nWhat matters")[0])
     for text in (shown, str(in_python), repr(in_python)):
         assert not re.search("HMC|steepness|consistent|surrogate|lengthscale|MAP|R²", text)

@@ -105,7 +105,8 @@ class Diagnosis:
     def __str__(self) -> str:
         """The first screen: verdict, why, what to do next, which parameters matter most."""
         matter = "\n".join(what_matters(self.importance))
-        return "\n\n".join(part for part in (*self._opening, matter, "Every figure: print(found.account())") if part)
+        more = "Every figure: the method .account() of this diagnosis"
+        return "\n\n".join(part for part in (*self._opening, matter, more) if part)
 
     def account(self) -> str:
         """Everything in words and tables: the first screen, and the evidence behind it."""

@@ -72,6 +72,14 @@ def days(runs: Iterable[tuple[Record, list[Record]]]) -> str:
     return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else "no day"
 
 
+def made_with(runs: Iterable[tuple[Record, list[Record]]]) -> str:
+    """Days and versions of the runs of a table, for the head of its page, whenever that is written."""
+    headers = [header for header, _ in runs]
+    found = {name: sorted({header["versions"][name] for header in headers}) for name in headers[0]["versions"]}
+    said = ", ".join(f"{name} {' and '.join(each)}" for name, each in found.items())
+    return f"{days((header, []) for header in headers)}; {said}"
+
+
 def entry_versions(runs: Iterable[tuple[Record, list[Record]]]) -> str:
     """Libraries compared and their versions, which stand in the first record of a run."""
     return ", ".join(sorted({f"{cell['entry']} {records[0]['version']}" for cell, records in runs}))

@@ -10,7 +10,6 @@ each variant over problems and seeds. A + or - marks a significant difference fr
 from __future__ import annotations
 
 import argparse
-import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +25,7 @@ from uhebo.numerics.front import hypervolume
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.common import heading, table, versions
+from uhebo_experiments.benchmarks.common import heading, made_with, table
 from uhebo_experiments.benchmarks.many_parameters import mark
 from uhebo_experiments.problems.several import Outcome, cube, dtlz2, zdt, zdt1_shape
 from uhebo_experiments.runner import compute
@@ -157,7 +156,7 @@ def main() -> None:
     else:
         results = compute(cells, kept, run, jobs=2, label="runs")
     made = tables(results, options.seeds)
-    dated = f"{datetime.date.today().isoformat()}; {versions(('optuna',))}; seeds 0-{options.seeds - 1}"
+    dated = f"{made_with(kept)}; seeds 0-{options.seeds - 1}"
     (options.out / "front_recipe.md").write_text(f"{dated}\n\n{made}", encoding="utf-8")
     print(heading(f"several objectives, seeds 0-{options.seeds - 1}", ("optuna",)), made, sep="\n")
 

@@ -12,7 +12,6 @@ are not among these.
 from __future__ import annotations
 
 import argparse
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +24,7 @@ from uhebo.gp.priors import MANY, PriorName
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.common import hartmann6, heading, table, versions
+from uhebo_experiments.benchmarks.common import hartmann6, heading, made_with, table
 from uhebo_experiments.paired import compare
 from uhebo_experiments.peers.libraries import OptunaPeer
 from uhebo_experiments.peers.ranking import FLOOR, LEVEL
@@ -161,7 +160,7 @@ def main() -> None:
         results = compute(cells, kept, run, jobs=1, label="runs")
     made = tables(results, options.seeds)
     print(heading(f"priors of more than ten parameters, seeds 0-{options.seeds - 1}", ("optuna",)), made, sep="\n")
-    dated = f"{datetime.date.today().isoformat()}; {versions(('optuna',))}; seeds 0-{options.seeds - 1}"
+    dated = f"{made_with(kept)}; seeds 0-{options.seeds - 1}"
     (options.out / "many_parameters.md").write_text(f"{dated}\n\n{made}", encoding="utf-8")
 
 

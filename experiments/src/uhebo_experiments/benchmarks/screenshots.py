@@ -1,17 +1,21 @@
 """Pictures of the report, the live page and the terminal for the documentation: `python -m …benchmarks.screenshots`.
 
-A made-up reaction with five factors, told by the shell as a laboratory would; same seed, same pictures. Chromium, its
-driver and selenium are needed; PDF pages are drawn by Chromium too.
+A made-up reaction with five factors, told by the shell as a laboratory would; same seed, same pictures, but for times.
+Chromium, its driver and selenium are needed; PDF pages are drawn by Chromium too.
 """
 
 import argparse
 import base64
+import contextlib
+import datetime
 import io
 import json
 import math
 import os
 import re
+import shlex
 import shutil
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +25,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import optuna
 
 from uhebo.cli import main as uhebo
+from uhebo.cli.live import line_of
+from uhebo.optuna_.lease import Lease
+from uhebo.workers.trials import SharedTrials
 
 TARGET = Path("docs/figures")
 SPACE = (
@@ -38,6 +46,16 @@ FIRST = (1400, 770)
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
 COMMANDS = ("best", "suggest", "diagnose")
 """What the picture of the terminal shows."""
+BUDGET, DONE, EVERY_S = 60, 23, 6.0
+"""Trials of the study that workers share, those done, and seconds between two that end."""
+BUSY = ("node-1:4711", "node-1:4712", "node-2:3105", "node-3:8090")
+"""Workers of that study, by machine and process."""
+REFUSED = (
+    "create five.db --param x=float:0:1" + "".join(f" --objective {name}:minimize" for name in "abcde"),
+    "create mix.db --param x=float:0:1 --param y=float:0:1 --subject-to 'x + y == 1'",
+    "create open.db --param x=float:0:inf",
+)
+"""Commands whose refusal a picture shows."""
 COLUMNS, LINES = 116, 52
 """Of the terminal."""
 TALL = 1500
@@ -66,6 +84,13 @@ def shell(*args: str) -> str:
                 raise RuntimeError(f"uhebo {' '.join(args)}: {messages.getvalue()}") from left
             raise
     return out.getvalue()
+
+
+def refusal(command: str) -> str:
+    """What it says as it refuses."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as messages, suppress(SystemExit):
+        uhebo(shlex.split(command))
+    return messages.getvalue().strip()
 
 
 def furnace(file: str) -> None:
@@ -135,8 +160,37 @@ def side_by_side(parts: Sequence[tuple[bytes, str]]) -> bytes:
     return out.getvalue()
 
 
-def terminal(file: str) -> str:
-    """What commands print in a terminal, as SVG."""
+def farm(file: str) -> None:
+    """A study on which workers are busy: trials that ended one after the other, and some under way."""
+    shell(
+        "create",
+        file,
+        "--param",
+        "lr=float:1e-4:0.1:log",
+        "--param",
+        "depth=int:2:12",
+        "--trials",
+        str(BUDGET),
+        "--seed",
+        "1",
+    )
+    for _ in range(DONE):
+        made = json.loads(shell("suggest", file, "--json"))[0]
+        tried = made["params"]
+        value = (math.log10(tried["lr"]) + 2) ** 2 + (tried["depth"] - 6) ** 2 / 10 + 0.31
+        shell("tell", file, str(made["number"]), f"{value:.4f}")
+    study = optuna.load_study(study_name="farm", storage=f"sqlite:///{file}")
+    now = datetime.datetime.now()
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        for number in range(DONE):
+            times = [str(now - datetime.timedelta(seconds=EVERY_S * (DONE - number) + more)) for more in (20.0, 0.0)]
+            database.execute("update trials set datetime_start=?, datetime_complete=? where number=?", (*times, number))
+    for name in BUSY:
+        SharedTrials(study).take(Lease(name), BUDGET, lambda: False)
+
+
+def terminal(commands: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """What commands print in a terminal, as SVG: each after the lines that a terminal would show while it ran."""
     from rich.console import Console
     from rich.text import Text
 
@@ -145,9 +199,12 @@ def terminal(file: str) -> str:
 
     printed, shown = console(), console()
     with patch("uhebo.cli.output._console", lambda: printed):
-        for command in COMMANDS:
-            printed.print(f"[bold]$ uhebo {command} {file}[/bold]", highlight=False)
-            shell(command, file)
+        for command, lines_of_it in commands:
+            printed.print(f"[bold]$ uhebo {command}[/bold]", highlight=False)
+            for line in lines_of_it:
+                printed.print(line, markup=False, highlight=False)
+            if not lines_of_it:
+                shell(*shlex.split(command))
             printed.print()
     lines = printed.export_text(styles=True).splitlines()[:LINES]
     shown.print(Text.from_ansi("\n".join(lines)))
@@ -184,14 +241,20 @@ def make(target: Path) -> list[Path]:
                 (printed, f"print, {sheets(driver)} sheets of A4"),
             ])  # fmt: skip
             live("lab.db", lambda url: written.update({"watch.png": screenshot(driver, url, (1400, 1130))}))
-            drawing = terminal("lab.db")
+            drawn = {"terminal.svg": terminal([(f"{command} lab.db", ()) for command in COMMANDS])}
+            farm("farm.db")
+            study = optuna.load_study(study_name="farm", storage="sqlite:///farm.db")
+            working = ("worker --storage farm.db train:loss", (line_of(study, BUDGET),))
+            drawn["workers.svg"] = terminal([working, ("status farm.db", ())])
+            drawn["refused.svg"] = terminal([(command, (refusal(command),)) for command in REFUSED])
         finally:
             os.chdir(before)
     target.mkdir(parents=True, exist_ok=True)
     for name, data in written.items():
         (target / name).write_bytes(data)
-    (target / "terminal.svg").write_text(drawing, encoding="utf-8")
-    return [target / name for name in (*written, "terminal.svg")]
+    for name, drawing in drawn.items():
+        (target / name).write_text(drawing, encoding="utf-8")
+    return [target / name for name in (*written, *drawn)]
 
 
 def main() -> None:
