@@ -64,14 +64,15 @@ def read_history(
     `trials_of`, which applies corrections.
 
     A trial with a value outside the space (its range was changed since) keeps its place in the schedule and is no
-    data; one that ended without a parameter that its branch has is data. Points that the user enqueued or added are
+    data; one that ended without a parameter that its branch has is data, and where it failed it stands for every value
+    of that parameter (`uhebo.space.unasked`). Points that the user enqueued or added are
     data and nothing else. Tags that are not what their name says (a study is open to others) are dropped, and that is
     said once. Values that are penalties (`uhebo.belief.penalties`) are failures, unless they are to be kept.
     """
     trials = trials_of(study) if trials is None else trials
     given_up = abandoned(trials)
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
-    ended = [trial.state == TrialState.COMPLETE for trial in trials]
+    ended = [t.state == TrialState.COMPLETE or state_of(t, None, given_up) == "failed" for t in trials]
     encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)
     rows = iter(encoded)
     signs = [1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions]
