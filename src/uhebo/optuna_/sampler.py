@@ -79,6 +79,7 @@ class UHESampler(BaseSampler):
         constraints_func: as in Optuna's samplers: called with each finished trial, returns its constraints' values (a
             number, several, or {name: number}), feasible up to 0. Not needed with `trial.set_constraint` (Optuna 5).
         penalties: "detect" takes equal extreme values far from all others (`return 1e6`) as failures, "keep" as values.
+            With several objectives one is enough, while other trials beat all that have it.
         reading: which form of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says
             what they are); default the method's own ("distinct" for the paper's methods).
         guarantee: for "uhe" and "ra": choose what the paper's theorem needs (`beta="theory"`, `exact`, a known
