@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import statistics
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from uhebo.acquire.limits import log_success_chance, success, weights
 from uhebo.belief.failures import FAILURE as FAILING_OUTCOME
 from uhebo.belief.failures import LABELS, classifier, is_region, nearest_to_the_edge
 from uhebo.belief.history import History, Outcome, Trial
-from uhebo.belief.penalties import penalties
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe, model_of
 from uhebo.optuna_.endings import DIED, FAILURE, SKIPPED
@@ -45,17 +43,6 @@ def flaky(x: float, y: float) -> float:
     if (7919 * x + 104729 * y) % 1 < 0.3:
         raise ValueError("once more")
     return (x - 0.4) ** 2 + (y - 0.6) ** 2
-
-
-def bowl(penalty: float | None) -> Function:
-    def value(x: float, y: float) -> float:
-        if x <= 0.8:
-            return (x - 0.3) ** 2 + (y - 0.6) ** 2
-        if penalty is None:
-            raise ValueError
-        return penalty
-
-    return value
 
 
 def searched(fn: Function, trials: int, seed: int = 0, **options: Any) -> Study:
@@ -279,46 +266,3 @@ def test_ctrl_c_repels_nothing() -> None:
     result = uhebo.minimize(fn, SPACE, 12, seed=0, progress=False)
     assert result.interrupted
     assert reading(result.study) == (["finished"] * 8 + ["abandoned"], 0)
-
-
-# Penalties
-
-
-@pytest.mark.parametrize("penalty", [1e3, 1e12])
-def test_penalties_are_as_good_as_failures(penalty: float, caplog: pytest.LogCaptureFixture) -> None:
-    """As data: 2e-3 and more."""
-    with caplog.at_level(logging.WARNING, "uhebo"):
-        found = [searched(bowl(penalty), 40, seed) for seed in range(3)]
-    assert statistics.median(study.best_value for study in found) < 1e-8
-    said = [record.message for record in caplog.records]
-    assert len(said) == 3
-    assert all(f"the value {penalty:g} came back 2 times" in message for message in said)
-    belief = believe(found[0])
-    assert belief.left_out == {"penalty": sum(t.value == penalty for t in found[0].trials)}
-
-
-def test_penalties_can_be_kept() -> None:
-    study = searched(bowl(1e6), 24, penalties="keep")
-    assert sum(t.value == 1e6 for t in study.trials) > 1
-    assert believe(study).left_out == {}
-    assert len(believe(study).objective.data) == 24
-    with pytest.raises(InvalidInputError, match="unknown penalties 'no'"):
-        UHESampler(penalties="no")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([0.1, 0.2, 0.4, -1e6, -1e6], {-1e6}),
-        ([0.1, 0.2, 0.4, -1e6], set()),  # an outlier
-        ([0.1, 0.2, 0.4, -1e6, -2e6], set()),  # two outliers
-        ([0.1, 0.2, 0.4, -1e3, -1e3, -1e9, -1e9], {-1e3, -1e9}),
-        ([0.9, 0.8, 0.6, 0.0, 0.0, 0.0], set()),  # an accuracy where nothing was learnt
-        ([0.1, 0.1, 0.1, -1e6, -1e6], set()),  # nothing to be far from
-        ([-1e6, -1e6], set()),
-        ([], set()),
-        ([1e6, 1e6, 0.1, 0.2, 0.3], set()),  # the best ones
-    ],
-)
-def test_what_is_a_penalty(values: list[float], expected: set[float]) -> None:
-    assert penalties(values) == expected

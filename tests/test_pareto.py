@@ -8,11 +8,8 @@ import pytest
 
 import uhebo
 from uhebo import METHODS, Result, UHESampler, diagnose
-from uhebo.acquire.hypervolume import HypervolumeSurface
 from uhebo.errors import InvalidInputError
-from uhebo.gp import Data, Posterior, Theta
-from uhebo.methods.pareto import inferred_reference
-from uhebo.numerics.front import boxes, front_above, hypervolume
+from uhebo.numerics.front import hypervolume
 from uhebo.optuna_.believe import believe, model_of
 from uhebo.pareto_result import ParetoResult
 
@@ -51,23 +48,6 @@ def test_maximised_objectives_are_the_same_problem() -> None:
     study.optimize(turned, n_trials=8)
     for one, other in zip(plain.trials, study.trials, strict=True):
         assert one.params == pytest.approx(other.params, abs=1e-6)
-
-
-def test_gradient_of_the_surface_by_finite_differences() -> None:
-    rng = np.random.default_rng(0)
-    X, Y = rng.random((9, 3)), rng.normal(size=(9, 2))
-    posteriors = [Posterior.of(Data.of(X, y), Theta.of([0.4, 0.6, 0.9], 1.2, 1e-3)) for y in Y.T]
-    values = np.array([posterior.data.y for posterior in posteriors]).T
-    reference = inferred_reference(values)
-    surface = HypervolumeSurface(posteriors, *boxes(front_above(values, reference), reference))
-    points = rng.random((5, 3))
-    value, gradient = surface.with_gradient(points)
-    np.testing.assert_allclose(value, surface(points), rtol=1e-12)
-    for column in range(3):
-        step = np.zeros(3)
-        step[column] = 1e-6
-        numeric = (surface(points + step) - surface(points - step)) / 2e-6
-        np.testing.assert_allclose(gradient[:, column], numeric, rtol=1e-4, atol=1e-6)
 
 
 def test_a_study_goes_on_as_if_it_had_not_stopped(tmp_path: Any) -> None:

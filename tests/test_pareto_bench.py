@@ -13,7 +13,15 @@ import pytest
 from tests.conftest import require
 from tests.shell import Shell
 from uhebo_experiments.benchmarks import front_recipe, pareto, pareto_board, pareto_runs
-from uhebo_experiments.benchmarks.pareto_board import aims, board, missing_rows, rank_rows, ranks, time_ratios
+from uhebo_experiments.benchmarks.pareto_board import (
+    aims,
+    board,
+    missing_rows,
+    rank_rows,
+    ranks,
+    time_ratios,
+    time_rows,
+)
 from uhebo_experiments.benchmarks.pareto_runs import RIVAL, SIZES, TRIALS, run
 from uhebo_experiments.benchmarks.real_runs import OURS, Run
 from uhebo_experiments.peers.several import ENTRIES
@@ -92,6 +100,18 @@ def test_aims_are_reached_by_who_is_ahead_and_not_by_who_is_behind() -> None:
     assert behind[0][1].startswith("0 of 9; behind on zdt1 (optuna-gp)")
     _, few = aims(board(fabricated({OURS: 0.9}, seeds=2)), {})
     assert [row[2] for row in few] == ["–"] * 4
+
+
+def test_aims_and_times_have_one_ratio() -> None:
+    """Where the median and the mean over seeds differ."""
+    clock: Runs = [
+        ({"points": n}, [{"entry": OURS, "seconds": ours}, {"entry": RIVAL, "seconds": 10.0}])
+        for n in SIZES
+        for ours in (1.0, 1.2, 4.1)
+    ]
+    _, reached = aims(board(fabricated({OURS: 0.9})), time_ratios(clock))
+    assert {row[1] for row in reached[1:]} == {"0.12 of it"}
+    assert {tuple(row[1:]) for row in time_rows(clock)[1]} == {("1.2e+03", "1e+04", "0.12")}
 
 
 def test_ranks_are_expectations_over_pairs_of_runs() -> None:
@@ -177,6 +197,23 @@ def test_medians_on_the_page_by_plain_arithmetic() -> None:
                 assert cell.split(" ")[0] == f"{median(finals):.2g}", (name, entry)
                 checked += 1
     assert checked >= 9
+
+
+@pytest.mark.parametrize(
+    ("page", "start"), [("several-objectives.md", "**Where it loses.**"), ("comparison.md", "- **Three objectives.**")]
+)
+def test_losses_in_words_are_those_of_the_records(page: str, start: str) -> None:
+    """Each problem on which a library is significantly ahead is named with it, all have three objectives, and no other
+    problem is named."""
+    seen = board(Table(RESULTS / RUNS))
+    header, rows = missing_rows(seen)
+    lost = {(row[0], entry) for row in rows for entry, cell in zip(header[1:], row[1:], strict=True) if " - " in cell}
+    text = (RESULTS.parents[1] / "docs" / page).read_text(encoding="utf-8")
+    said = re.split(r"\n\n|\n- |\. On the other", text[text.index(start) :])[0].replace("\n", " ")
+    found = re.findall(r"on `([a-z0-9-]+)` `?([A-Za-z-]+(?: [A-Za-z]+)?)`? (?:covers|does)", said, re.IGNORECASE)
+    names = {label: entry for entry, (label, *_) in pareto.LOOK.items()}
+    assert {(problem, names[label]) for problem, label in found} == lost
+    assert all(SEVERAL[problem].objectives == 3 for problem, _ in lost)
 
 
 def test_the_page_of_the_recipe_follows_from_its_records() -> None:

@@ -12,7 +12,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
 from uhebo.checks import by_name
-from uhebo.directions import Direction, checked_directions
+from uhebo.directions import Direction, checked_directions, with_reference
 from uhebo.errors import InvalidInputError
 from uhebo.executor import GivenExecutor
 from uhebo.initial import Points
@@ -172,15 +172,16 @@ def optimize(
         space: as in `minimize`.
         n_trials: as in `minimize`.
         directions: {name: "minimize" or "maximize"}, or a list of directions if the objectives need no names.
-        options: everything else that `minimize` takes, and `reference_point`: for each objective, in the order of
-            `directions`, a value that is just not worth having.
+        options: everything else that `minimize` takes but what is for one objective (`acquisition`, `beta`,
+            `reward_clip`), and `reference_point`: for each objective a value that is just not worth having, {name:
+            value} or in the order of `directions`.
     """
     named = checked_directions(directions)
     arguments = inspect.signature(minimize).parameters.values()
     given: dict[str, Any] = {**options}
     run = {a.name: given.pop(a.name, a.default) for a in arguments if a.kind is a.KEYWORD_ONLY}
     constraints, subject_to, seed, method = (run.pop(name) for name in ("constraints", "subject_to", "seed", "method"))
-    sampler_for = partial(make_sampler, seed, method, {**given, "subject_to": subject_to})
+    sampler_for = partial(make_sampler, seed, method, {**with_reference(given, named), "subject_to": subject_to})
     result = search(named, fn, space, n_trials, constraints, sampler_for, How(**run))
     return ParetoResult(result.study, result.interrupted)
 

@@ -8,7 +8,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
-from uhebo.checks import meant
+from uhebo.checks import meant, number
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_several_objectives
 
@@ -37,6 +37,21 @@ def _meant(named: Mapping[str, Any] | None) -> str:
     texts = [each if isinstance(each, str) else getattr(each, "name", "") for each in (named or {}).values()]
     near = [meant(each, get_args(Direction)) for each in texts]
     return f"did you mean {', '.join(map(repr, near))}? Otherwise " if near and all(near) else ""
+
+
+def with_reference(options: Mapping[str, Any], directions: Mapping[str, Direction]) -> dict[str, Any]:
+    """Options of the sampler with a reference point by name in the order of the objectives."""
+    given = options.get("reference_point")
+    if not isinstance(given, Mapping):
+        return {**options}
+    missing, unknown = [n for n in directions if n not in given], [n for n in given if n not in directions]
+    if missing or unknown:
+        wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+        wrong += [f"has {', '.join(map(repr, unknown))}, which is no objective"] if unknown else []
+        raise InvalidInputError(
+            f"reference_point {' and '.join(wrong)}; expected a number for each of {', '.join(map(repr, directions))}"
+        )
+    return {**options, "reference_point": [number(f"reference_point[{n!r}]", given[n]) for n in directions]}
 
 
 def study_in(storage: BaseStorage | None, name: str | None, direction: Direction, remedy: str) -> Study:

@@ -9,10 +9,11 @@ far from all trials the share of successes, by Laplace's rule of succession (one
 The edge of a failing region is where a smooth function crosses 0 (Bachoc, Helbert & Picheny 2020, "Gaussian process
 optimization with failures: classification and convergence proof"). So it is known between the trials that lie along it,
 not only next to them, and a search does not have to feel its way. Lengthscales and s2, which is small unless failures
-contradict each other, maximise the evidence of the signs.
+contradict each other, maximise the evidence of the signs. A trial that failed before it had all its parameters is
+several points, over the values that it never asked for (`uhebo.space.unasked`).
 
 Failures may also come at random, whatever the point. Then no place is to be avoided for good, and the classifier is
-left out: where the labels are not enough more probable under it than with one chance for all.
+left out: where the labels, one for each trial, are not enough more probable under it than with one chance for all.
 """
 
 import math
@@ -60,7 +61,7 @@ def with_failures(history: History) -> History:
     if not failing or not history.space.domain.dimension:
         return history
     found = replace(history, outcomes=(*history.outcomes, FAILURE))
-    return found if is_region(found.observed(len(found.outcomes) - 1)) else history
+    return found if is_region(found.labels(points=1)) else history
 
 
 def classifier(labels: Data) -> tuple[Units, Fit]:
@@ -81,19 +82,20 @@ def is_region(labels: Data) -> bool:
 
 
 def _fitted(labels: Data) -> tuple[Fit, Array]:
-    return _cached(labels.X.tobytes(), np.sign(labels.y + labels.location).tobytes(), labels.domain)
+    signs = np.sign(labels.y + labels.location)
+    return _cached(labels.X.tobytes(), signs.tobytes(), labels.domain, (labels.location + 1.0) / 2.0)
 
 
 @lru_cache(maxsize=4)  # a suggestion asks whether there is a region, and then for its model
 @single_threaded
-def _cached(rows: bytes, labels: bytes, domain: Domain) -> tuple[Fit, Array]:
+def _cached(rows: bytes, labels: bytes, domain: Domain, share: float) -> tuple[Fit, Array]:
     """The classifier, and the labels it has."""
     signs = np.frombuffer(labels)
     X = np.frombuffer(rows).reshape(len(signs), domain.dimension)
     chosen = nearest_to_the_edge(X, signs, domain, LABELS)
     X, signs = X[chosen], signs[chosen]
     successes = np.count_nonzero(signs > 0.0)
-    mean = float(ndtri((successes + 1.0) / (len(signs) + 2.0))) if successes else 0.0
+    mean = float(ndtri(share)) if successes else 0.0
     theta = _fit_theta(X, signs, mean, domain) if successes else _moderate(domain)
     covariance = KERNEL.value(squared_distance(X, X, theta.ell, domain))
     covariance.flat[:: len(signs) + 1] += theta.s2

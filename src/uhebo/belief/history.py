@@ -18,6 +18,7 @@ from uhebo.belief.units import Units
 from uhebo.errors import InvalidInputError
 from uhebo.gp.data import Data
 from uhebo.space import SearchSpace
+from uhebo.space.unasked import POINTS, unfolded
 from uhebo.types import Array
 
 State = Literal["finished", "failed", "penalised", "pruned", "abandoned", "running"]
@@ -144,8 +145,7 @@ class History:
     def observed(self, outcome: int) -> Data:
         """Points and values of one outcome, standardised: those of trials that ended with such a value.
 
-        Infinite values of constraints are clipped to the range of the finite ones, and stay on their side of 0. The
-        outcome of failing is 1 where a trial did not and -1 where it did.
+        Infinite values of constraints are clipped to the range of the finite ones, and stay on their side of 0.
         """
         if not outcome:
             return self.data
@@ -153,16 +153,21 @@ class History:
             others = [t.others[outcome - 1] for t in self.finished]
             return Data.of(self.data.X, others, self.space.domain, self._noise(outcome))
         if self.outcomes[outcome].role == "failure":
-            told_of = [t for t in self.trials if t.x is not None and t.state not in ("running", "abandoned")]
-            X = np.array([t.x for t in told_of]).reshape(-1, self.space.domain.dimension)
-            labels = np.array([-1.0 if t.state in FAILING else 1.0 for t in told_of])
-            centre = 2.0 * (np.count_nonzero(labels > 0.0) + 1.0) / (len(labels) + 2.0) - 1.0
-            return Data(X, labels - centre, self.space.domain, centre, 1.0)
+            return self.labels()
         ended = [t for t in self.trials if t.state != "running" and t.x is not None and t.constraints]
         told = np.array([t.constraints[outcome - self.objectives] for t in ended], dtype=np.float64)
         known = ~np.isnan(told)
         X = np.array([t.x for t in ended]).reshape(-1, self.space.domain.dimension)[known]
         return Data.of(X, self.outcomes[outcome].sign * within_finite(told[known]), self.space.domain)
+
+    def labels(self, points: int = POINTS) -> Data:
+        """1 where a trial did not fail and -1 where it did; one that failed before it had all its parameters counts at
+        so many points."""
+        told_of = [t for t in self.trials if t.x is not None and t.state not in ("running", "abandoned")]
+        failed = np.array([t.state in FAILING for t in told_of], dtype=np.bool_)
+        X, owners = unfolded(self.space, [t.x for t in told_of if t.x is not None], failed, points)
+        centre = 2.0 * (np.count_nonzero(~failed) + 1.0) / (len(failed) + 2.0) - 1.0
+        return Data(X, np.where(failed, -1.0, 1.0)[owners] - centre, self.space.domain, centre, 1.0)
 
     def modelled(self, outcome: int = 0, *, warped: bool) -> tuple[Units, Data]:
         """The data of an outcome as a GP sees them, and the units they are in."""

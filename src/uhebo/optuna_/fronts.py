@@ -6,6 +6,7 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
+from uhebo.belief.penalties import penalties_of
 from uhebo.numerics.front import added_hypervolume, non_dominated
 from uhebo.optuna_.constraints import feasible_trials
 from uhebo.optuna_.gaps import objective_names as objective_names
@@ -39,7 +40,7 @@ def front_trials(study: Study) -> list[FrozenTrial]:
 
 def reference_point(study: Study) -> Array | None:
     """Where the hypervolume is measured from, in the units of the values: as the sampler was given it, or the worst
-    finite values of the feasible trials; None while there is none."""
+    finite values of the feasible trials, penalties left out; None while there is none."""
     kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
     given = kept.get("reference_point") if isinstance(kept, Mapping) else None
     if isinstance(study.sampler, UHESampler):
@@ -48,6 +49,9 @@ def reference_point(study: Study) -> Array | None:
         return np.array(given, dtype=np.float64)
     values = oriented(study, feasible_trials(study))
     finite = values[np.isfinite(values).all(axis=1)]
+    keep = isinstance(kept, Mapping) and kept.get("penalties") == "keep"
+    for penalty in () if keep else penalties_of(finite):
+        finite = finite[finite[:, penalty.objective] != penalty.value]
     worst = (finite if len(finite) else values).min(axis=0, initial=np.inf)
     return np.asarray(signs_of(study) * worst) if len(values) else None
 

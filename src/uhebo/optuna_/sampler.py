@@ -62,7 +62,8 @@ class UHESampler(BaseSampler):
             parameter, at most half of `n_trials`, and for `auto` at most ten. `auto` puts each point where the space is
             emptiest; the paper's methods draw them uniformly.
         seed: makes every suggestion a function of (seed, trial number, log of trials).
-        acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).
+        acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods). It
+            and `beta` are for one objective; several are searched by expected hypervolume improvement.
         beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
         prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale") or a
             `Prior`; default the method's own ("paper" for the paper's methods).
@@ -79,6 +80,7 @@ class UHESampler(BaseSampler):
         constraints_func: as in Optuna's samplers: called with each finished trial, returns its constraints' values (a
             number, several, or {name: number}), feasible up to 0. Not needed with `trial.set_constraint` (Optuna 5).
         penalties: "detect" takes equal extreme values far from all others (`return 1e6`) as failures, "keep" as values.
+            With several objectives one is enough, while other trials beat all that have it.
         reading: which form of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says
             what they are); default the method's own ("distinct" for the paper's methods).
         guarantee: for "uhe" and "ra": choose what the paper's theorem needs (`beta="theory"`, `exact`, a known
@@ -186,7 +188,7 @@ class UHESampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        check_objectives(study, self.method, self._method.several, self.settings.reference_point)
+        check_objectives(study, self.method, self._method.several, self.settings)
         leave_settings(study, self.arguments)
         if self.method != "random":
             warn_of_size(study, self._method.design, self._n_trials, self._n_startup_trials, len(search_space))
@@ -259,14 +261,14 @@ class UHESampler(BaseSampler):
 
     def check_suits(self, objectives: int, constrained: bool) -> None:
         """Refuse so many objectives, or constraints, where the method cannot do with them."""
-        check_number(objectives, self.method, self._method.several, self.settings.reference_point)
+        check_number(objectives, self.method, self._method.several, self.settings)
         check_constrained(self.method, self._method.constrained or not constrained)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Uniform in the unit cube: the initial design, and parameters the model does not cover."""
-        check_objectives(study, self.method, self._method.several, self.settings.reference_point)
+        check_objectives(study, self.method, self._method.several, self.settings)
         if self._independent_sampler is not None and self._is_uncovered(study, trial, param_name):
             return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
         space = SearchSpace.of({param_name: param_distribution})

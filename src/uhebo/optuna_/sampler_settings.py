@@ -1,6 +1,6 @@
 """The arguments of a sampler, left in the study it suggests for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -47,9 +47,9 @@ class ModelOptions(TypedDict, total=False):
 
 
 class SamplerOptions(ModelOptions, total=False):
-    """The same with those that some functions have as arguments of their own."""
+    """The same with those that some functions have as arguments of their own. The reference point may be by name."""
 
-    reference_point: Sequence[float] | None
+    reference_point: Mapping[str, float] | Sequence[float] | None
     subject_to: GivenRule | Sequence[GivenRule]
 
 

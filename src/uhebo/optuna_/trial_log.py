@@ -14,13 +14,15 @@ from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import numpy as np
+from numpy.typing import NDArray
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.belief.failures import with_failures
 from uhebo.belief.history import History, Outcome, Trial
-from uhebo.belief.penalties import penalties
+from uhebo.belief.penalties import penalties_of
 from uhebo.optuna_.constraints import agreed_names, constraints_of
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import abandoned, state_of
@@ -64,30 +66,30 @@ def read_history(
     `trials_of`, which applies corrections.
 
     A trial with a value outside the space (its range was changed since) keeps its place in the schedule and is no
-    data; one that ended without a parameter that its branch has is data. Points that the user enqueued or added are
+    data; one that ended without a parameter that its branch has is data, and where it failed it stands for every value
+    of that parameter (`uhebo.space.unasked`). Points that the user enqueued or added are
     data and nothing else. Tags that are not what their name says (a study is open to others) are dropped, and that is
     said once. Values that are penalties (`uhebo.belief.penalties`) are failures, unless they are to be kept.
     """
     trials = trials_of(study) if trials is None else trials
     given_up = abandoned(trials)
     trials = [t for t in trials if t.number != leave_out and t.state != TrialState.WAITING]
-    ended = [trial.state == TrialState.COMPLETE for trial in trials]
+    ended = [t.state == TrialState.COMPLETE or state_of(t, None, given_up) == "failed" for t in trials]
     encoded, inside = space.encode_log([trial.params for trial in trials], ended=ended)
     rows = iter(encoded)
     signs = [1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions]
     oriented = [oriented_values(sign, trials, objective) for objective, sign in enumerate(signs)]
     names = agreed_names(trials)
-    # With several objectives a front has no worst value.
-    punished = _penalties(study, signs[0], oriented[0]) if penalty == "detect" and len(signs) == 1 else set()
+    punished = _penalised(study, signs, oriented) if penalty == "detect" else np.zeros(len(trials), dtype=bool)
     read, damaged, lacking = [], [], []
-    for trial, use, value, *others in zip(trials, inside.tolist(), *oriented, strict=True):
+    for trial, use, bad_value, value, *others in zip(trials, inside.tolist(), punished, *oriented, strict=True):
         fixed = "fixed_params" in trial.system_attrs
         tags, bad = checked_tags(None if fixed else trial.system_attrs.get(ATTRIBUTE))
         damaged += [(trial.number, bad)] if bad else []
         running = trial.state == TrialState.RUNNING
         state = state_of(trial, None if None in others else value, given_up)
-        if value in punished:
-            state, value = "penalised", None
+        if bad_value:
+            state, value, others = "penalised", None, []
         ours = not fixed and (bool(tags) or running)
         told = constraints_of(trial) if names else {}
         lacking += [trial.number] if names and not told and state == "finished" else []
@@ -126,17 +128,23 @@ def read_history(
     return with_failures(history)
 
 
-def _penalties(study: Study, sign: float, oriented: Sequence[float | None]) -> set[float]:
-    values = [value for value in oriented if value is not None]
-    found = penalties(values)
-    for value in found:
+def _penalised(study: Study, signs: Sequence[float], oriented: Sequence[Sequence[float | None]]) -> NDArray[np.bool_]:
+    """Which trials returned a penalty."""
+    told = np.array(oriented, dtype=np.float64).T  # None is NaN
+    whole = ~np.isnan(told).any(axis=1)
+    punished = np.zeros(len(told), dtype=bool)
+    for found in penalties_of(told[whole]):
+        punished[whole] |= found.rows
+        where = f" of objective {found.objective}" if len(signs) > 1 else ""
+        times = np.count_nonzero(found.rows)
         warn_once(
             study,
-            f"penalty {value}",
-            f"the value {sign * value:g} came back {values.count(value)} times, far from all others: it is taken as a "
-            "penalty, and its trials as failed; UHESampler(penalties='keep') takes it as a value like any other",
+            f"penalty {found.value}{where}",
+            f"the value {signs[found.objective] * found.value:g}{where} came back {times} times, "
+            "far from all others: it is taken as a penalty, and its trials as failed; UHESampler(penalties='keep') "
+            "takes it as a value like any other",
         )
-    return found
+    return punished
 
 
 def warn_once(study: Study, topic: str, message: str) -> None:

@@ -195,9 +195,9 @@ class SearchSpace:
         flat = rows.reshape(-1, len(self.columns))
         return np.where(self.active(flat), flat, self.neutral).reshape(rows.shape)
 
-    def active(self, rows: Array) -> Mask:
-        """Which parameters of the columns are active in each row, (n, d)."""
-        return self._active(rows, {})
+    def active(self, rows: Array, known: Mapping[str, Mask] | None = None) -> Mask:
+        """Which parameters of the columns are active in each row, (n, d); `known`: where the entries mean anything."""
+        return self._active(rows, known or {})
 
     def _active(self, rows: Array, known: Mapping[str, Mask]) -> Mask:
         active = np.ones(rows.shape, dtype=bool)

@@ -11,7 +11,7 @@ from optuna.storages import BaseStorage
 
 from uhebo.api import make_sampler
 from uhebo.checks import by_name, choice, integer
-from uhebo.directions import Direction, checked_directions, several_in, study_in
+from uhebo.directions import Direction, checked_directions, several_in, study_in, with_reference
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Method, MethodName, Strategy
 from uhebo.objective import TrialGetter, Value, call, check_objective
@@ -66,7 +66,8 @@ def work(
     choice("direction", direction, get_args(Direction))
     named = None if directions is None else checked_directions(directions)
     if sampler is None:
-        sampler = make_sampler(seed, method, sampler_options, budget, space=space)
+        chosen = sampler_options if named is None else with_reference(sampler_options, named)
+        sampler = make_sampler(seed, method, chosen, budget, space=space)
     if isinstance(sampler, UHESampler) and sampler.constraints_func is not None:
         raise InvalidInputError(
             "workers do not call constraints_func: let the function take `trial` and call trial.set_constraint(…)"

@@ -91,8 +91,8 @@ def write(folder: Path) -> Path:
     page.figure(drawn.name, "Hypervolume by trial", caption, png_inches(drawn))
     page.heading("Time of a suggestion")
     page.text(
-        f"CPU milliseconds of ask + tell on {TIMED_ON} with so many uniform points told, both in one process; the "
-        "first suggestion is not counted."
+        f"CPU milliseconds of ask + tell on {TIMED_ON} with so many uniform points told, both in one process: "
+        "medians over seeds. The first suggestion is not counted."
     )
     page.table(*time_rows(clock), section="seconds")
     page.heading("The problems")
