@@ -37,8 +37,8 @@ def points(n: int, seed: int = 1) -> Array:
     return np.random.default_rng(seed).random((n, 2))
 
 
-def named(X: Array, y: Array, sign: float = 1.0) -> dict[int, float]:
-    found = slips_among(np.arange(len(y)), X, y, Domain.cube(2), MATERN52, sign, np.random.default_rng(0))
+def named(X: Array, y: Array) -> dict[int, float]:
+    found = slips_among(np.arange(len(y)), X, y, Domain.cube(2), MATERN52, np.random.default_rng(0))
     return {slip.number: slip.meant for slip in found}
 
 
@@ -50,8 +50,8 @@ def test_a_slip_among_17_is_named_with_the_value_that_was_meant(factor: float, s
     row = int(np.argsort(np.abs(y))[12])
     told = y.copy()
     told[row] *= factor
-    assert named(X, told, sign) == {row: pytest.approx(y[row], rel=1e-9)}
-    assert named(X, y, sign) == {}
+    assert named(X, told) == {row: pytest.approx(y[row], rel=1e-9)}
+    assert named(X, y) == {}
 
 
 def test_two_slips_do_not_hide_each_other() -> None:
@@ -133,7 +133,7 @@ def test_a_value_is_named_unasked_only_if_it_was_when_it_was_told() -> None:
 
     def look(order: Sequence[int]) -> tuple[Slip, ...]:
         rows = np.array(order)
-        return slips_among(rows, X[rows], y[rows], Domain.cube(2), MATERN52, 1.0, np.random.default_rng(0))
+        return slips_among(rows, X[rows], y[rows], Domain.cube(2), MATERN52, np.random.default_rng(0))
 
     assert [slip.number for slip in standing(look, range(20), 2)] == [row]
     assert standing(look, range(enough(2) - 1), 2) == []
