@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import optuna
@@ -19,10 +20,11 @@ from tests.shell import Shell
 from uhebo.cli.app import loaded
 from uhebo.diagnosis import Diagnosis
 from uhebo.diagnosis.slips import Slip, slips_among
-from uhebo.diagnosis.suspicious import enough, standing
+from uhebo.diagnosis.suspicious import enough, slips_in, standing
 from uhebo.directions import name_objectives
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import MATERN52
+from uhebo.optuna_.believe import model_of
 from uhebo.types import Array
 from uhebo_experiments.benchmarks import typos
 
@@ -69,6 +71,53 @@ def test_a_peak_that_a_search_climbs_is_no_slip() -> None:
     X = np.vstack([points(15), 0.4 + 0.15 * (points(10, 2) - 0.5)])
     y = 6.0 + 54.0 * np.exp(-40 * ((X - 0.4) ** 2).sum(axis=1)) + 0.5 * np.random.default_rng(3).standard_normal(25)
     assert named(X, y) == {}
+
+
+def loss(lr: float, depth: int, booster: str = "") -> float:
+    """Of the README and of the tour: it grows a thousandfold towards the upper end of a logarithmic range."""
+    return (lr - 0.01) ** 2 * 1e4 + abs(depth - 5) + (0.5 if booster == "dart" else 0.0)
+
+
+def kinked(x: float, y: float) -> float:
+    """Of "Can I trust it?"."""
+    return (x - 0.3) ** 2 + abs(y - 0.7)
+
+
+RATE: dict[str, Any] = {"lr": uhebo.Float(1e-5, 1e-1, log=True), "depth": (2, 12)}
+SHOWN: dict[str, tuple[Callable[..., float], dict[str, Any], int]] = {
+    "README": (loss, RATE, 30),
+    "tour": (loss, {**RATE, "booster": ["gbtree", "dart"]}, 30),
+    "trust": (kinked, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 25),
+}
+
+
+@pytest.mark.parametrize("page", SHOWN)
+def test_no_value_of_an_example_is_called_mistyped(page: str) -> None:
+    """Nobody typed them: `uhebo.minimize` called a function."""
+    function, space, trials = SHOWN[page]
+    for seed in range(10):
+        study = uhebo.minimize(function, space, trials, seed=seed).study
+        model = model_of(study)
+        assert slips_in(study, model.history, model.step.model_used.kernel) == ()
+
+
+@pytest.mark.usefixtures("rough_importances")
+@pytest.mark.parametrize("page", SHOWN)
+def test_the_verdict_on_an_example_is_not_that_a_value_was_mistyped(page: str) -> None:
+    function, space, trials = SHOWN[page]
+    assert uhebo.diagnose(uhebo.minimize(function, space, trials, seed=0).study, hmc=False).kind != "typo"
+
+
+def test_large_values_that_explain_one_another_are_no_slips_and_a_hundred_times_is() -> None:
+    """Growth towards a corner, where three trials are; and a slip in the middle."""
+    X = np.vstack([0.7 * points(22), [[0.97, 0.95], [0.99, 0.8], [0.9, 0.99]]])
+    y = 3.0 + np.exp(4.0 * X.sum(axis=1) - 2.0)
+    assert named(X, y) == {}
+    right = response(points(25))
+    row = int(np.argsort(right)[15])
+    told = right.copy()
+    told[row] *= 100.0
+    assert named(points(25), told) == {row: pytest.approx(right[row], rel=1e-9)}
 
 
 @pytest.mark.parametrize("y", [np.ones(20), np.r_[np.ones(19), 10.0], np.arange(7.0)], ids=["equal", "but one", "few"])
@@ -151,6 +200,17 @@ def test_the_benchmark_counts_what_it_planted() -> None:
     planted[study.row] *= 10.0
     assert "| 1 | 0.0% | 100.0% | 100.0% |" in typos.tells([study])
     assert [item.named for item in found][1] == (study.row in {slip.number for slip in study.found(10.0)})
+
+
+def test_the_benchmark_counts_who_is_accused_in_searches_of_functions() -> None:
+    cell = typos.Search("choices", 1, 2041)
+    records = typos.search(cell)
+    header = {"family": cell.family, "seed": cell.seed, "series": cell.series}
+    assert typos.accused(header, records, judge=False) == typos.accused(header, records, judge=True)
+    shown = typos.of_functions([("choices", False), ("poles", True), ("poles", False)])
+    assert "| choices | 1 | 0.0% |" in shown
+    assert "| poles | 2 | 50.0% |" in shown
+    assert "| all | 3 | 33.3% |" in shown
 
 
 @pytest.mark.usefixtures("rough_importances")
