@@ -276,7 +276,7 @@ def write(folder: Path, studies: int, searches: int, series: int = SERIES, judge
     named = [(header["family"], accused(header, records, judge)) for header, records in clean]
     days = sorted({header["date"] for header, _ in [*planted, *clean]})
     versions = revision() if judge else ", ".join(sorted({header["versions"]["uhebo"] for header, _ in runs}))
-    section = f"<!-- --8<-- [start:typos] -->\n\n{report(found)}\n\n{of_functions(named)}\n<!-- --8<-- [end:typos] -->"
+    section = f"<!-- --8<-- [start:typos] -->\n\n{report(found)}\n{of_functions(named)}\n<!-- --8<-- [end:typos] -->"
     head = (
         f"# Mistyped values\n\nMade by `python -m uhebo_experiments.benchmarks.typos` from {len(planted)} studies of "
         f"{FEWEST} to {MOST} trials and {len(clean)} searches of functions (series {series}), {', '.join(days)}, "
