@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import optuna
@@ -21,10 +22,11 @@ from uhebo.diagnosis import Diagnosis
 from uhebo.diagnosis.commands import with_batch
 from uhebo.diagnosis.layout import _cuts
 from uhebo.diagnosis.slips import Slip, slips_among
-from uhebo.diagnosis.suspicious import enough, standing
+from uhebo.diagnosis.suspicious import enough, slips_in, standing
 from uhebo.directions import name_objectives
 from uhebo.gp.data import Domain
 from uhebo.gp.kernels import MATERN52
+from uhebo.optuna_.believe import model_of
 from uhebo.types import Array
 from uhebo_experiments.benchmarks import typos
 
@@ -39,8 +41,8 @@ def points(n: int, seed: int = 1) -> Array:
     return np.random.default_rng(seed).random((n, 2))
 
 
-def named(X: Array, y: Array, sign: float = 1.0) -> dict[int, float]:
-    found = slips_among(np.arange(len(y)), X, y, Domain.cube(2), MATERN52, sign, np.random.default_rng(0))
+def named(X: Array, y: Array) -> dict[int, float]:
+    found = slips_among(np.arange(len(y)), X, y, Domain.cube(2), MATERN52, np.random.default_rng(0))
     return {slip.number: slip.meant for slip in found}
 
 
@@ -52,8 +54,8 @@ def test_a_slip_among_17_is_named_with_the_value_that_was_meant(factor: float, s
     row = int(np.argsort(np.abs(y))[12])
     told = y.copy()
     told[row] *= factor
-    assert named(X, told, sign) == {row: pytest.approx(y[row], rel=1e-9)}
-    assert named(X, y, sign) == {}
+    assert named(X, told) == {row: pytest.approx(y[row], rel=1e-9)}
+    assert named(X, y) == {}
 
 
 def test_two_slips_do_not_hide_each_other() -> None:
@@ -71,6 +73,53 @@ def test_a_peak_that_a_search_climbs_is_no_slip() -> None:
     X = np.vstack([points(15), 0.4 + 0.15 * (points(10, 2) - 0.5)])
     y = 6.0 + 54.0 * np.exp(-40 * ((X - 0.4) ** 2).sum(axis=1)) + 0.5 * np.random.default_rng(3).standard_normal(25)
     assert named(X, y) == {}
+
+
+def loss(lr: float, depth: int, booster: str = "") -> float:
+    """Of the README and of the tour: it grows a thousandfold towards the upper end of a logarithmic range."""
+    return (lr - 0.01) ** 2 * 1e4 + abs(depth - 5) + (0.5 if booster == "dart" else 0.0)
+
+
+def kinked(x: float, y: float) -> float:
+    """Of "Can I trust it?"."""
+    return (x - 0.3) ** 2 + abs(y - 0.7)
+
+
+RATE: dict[str, Any] = {"lr": uhebo.Float(1e-5, 1e-1, log=True), "depth": (2, 12)}
+SHOWN: dict[str, tuple[Callable[..., float], dict[str, Any], int]] = {
+    "README": (loss, RATE, 30),
+    "tour": (loss, {**RATE, "booster": ["gbtree", "dart"]}, 30),
+    "trust": (kinked, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 25),
+}
+
+
+@pytest.mark.parametrize("page", SHOWN)
+def test_no_value_of_an_example_is_called_mistyped(page: str) -> None:
+    """Nobody typed them: `uhebo.minimize` called a function."""
+    function, space, trials = SHOWN[page]
+    for seed in range(10):
+        study = uhebo.minimize(function, space, trials, seed=seed).study
+        model = model_of(study)
+        assert slips_in(study, model.history, model.step.model_used.kernel) == ()
+
+
+@pytest.mark.usefixtures("rough_importances")
+@pytest.mark.parametrize("page", SHOWN)
+def test_the_verdict_on_an_example_is_not_that_a_value_was_mistyped(page: str) -> None:
+    function, space, trials = SHOWN[page]
+    assert uhebo.diagnose(uhebo.minimize(function, space, trials, seed=0).study, hmc=False).kind != "typo"
+
+
+def test_large_values_that_explain_one_another_are_no_slips_and_a_hundred_times_is() -> None:
+    """Growth towards a corner, where three trials are; and a slip in the middle."""
+    X = np.vstack([0.7 * points(22), [[0.97, 0.95], [0.99, 0.8], [0.9, 0.99]]])
+    y = 3.0 + np.exp(4.0 * X.sum(axis=1) - 2.0)
+    assert named(X, y) == {}
+    right = response(points(25))
+    row = int(np.argsort(right)[15])
+    told = right.copy()
+    told[row] *= 100.0
+    assert named(points(25), told) == {row: pytest.approx(right[row], rel=1e-9)}
 
 
 @pytest.mark.parametrize("y", [np.ones(20), np.r_[np.ones(19), 10.0], np.arange(7.0)], ids=["equal", "but one", "few"])
@@ -139,7 +188,7 @@ def test_a_value_is_named_unasked_only_if_it_was_when_it_was_told() -> None:
 
     def look(order: Sequence[int]) -> tuple[Slip, ...]:
         rows = np.array(order)
-        return slips_among(rows, X[rows], y[rows], Domain.cube(2), MATERN52, 1.0, np.random.default_rng(0))
+        return slips_among(rows, X[rows], y[rows], Domain.cube(2), MATERN52, np.random.default_rng(0))
 
     assert [slip.number for slip in standing(look, range(20), 2)] == [row]
     assert standing(look, range(enough(2) - 1), 2) == []
@@ -157,6 +206,17 @@ def test_the_benchmark_counts_what_it_planted() -> None:
     planted[study.row] *= 10.0
     assert "| 1 | 0.0% | 100.0% | 100.0% |" in typos.tells([study])
     assert [item.named for item in found][1] == (study.row in {slip.number for slip in study.found(10.0)})
+
+
+def test_the_benchmark_counts_who_is_accused_in_searches_of_functions() -> None:
+    cell = typos.Search("choices", 1, 2041)
+    records = typos.search(cell)
+    header = {"family": cell.family, "seed": cell.seed, "series": cell.series}
+    assert typos.accused(header, records, judge=False) == typos.accused(header, records, judge=True)
+    shown = typos.of_functions([("choices", False), ("poles", True), ("poles", False)])
+    assert "| choices | 1 | 0.0% |" in shown
+    assert "| poles | 2 | 50.0% |" in shown
+    assert "| all | 3 | 33.3% |" in shown
 
 
 @pytest.mark.usefixtures("rough_importances")
