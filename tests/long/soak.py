@@ -193,6 +193,7 @@ class Crew:
             if not process:
                 break
             place = self.running.pop(process)
+            said = self._last_words(place)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
                 self.due.append((time.monotonic() + random.uniform(0.0, 2.0), place))
             elif process in self.ending:
@@ -203,11 +204,11 @@ class Crew:
                     self.due.append((time.monotonic(), place))
                     self.restarted += 1
                 elif how:
-                    self.wrong.append(f"place {place}: exit code {how} after SIGTERM")
+                    self.wrong.append(f"place {place}: exit code {how} after SIGTERM: {said}")
             elif status == 0:
                 self.ended += 1
             else:
-                self.wrong.append(f"place {place}: status {status}")
+                self.wrong.append(f"place {place}: status {status}: {said}")
         for path in self.folder.glob("*.jsonl"):
             if path.stat().st_size == self._read.get(path, 0):
                 continue
@@ -216,6 +217,12 @@ class Crew:
                 new = file.read()
             self._read[path] = self._read.get(path, 0) + len(new)
             self.stored += new.count(b'"event": "stored"') + new.count(b'"event": "delivered"')
+
+    def _last_words(self, place: int) -> str:
+        """The last line of what the latest worker of a place wrote to standard error."""
+        path = max(self.folder.glob(f"{place:02d}-*.err"), default=None)
+        lines = [] if path is None else path.read_text(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else ""
 
     def kill(self, rng: random.Random) -> None:
         if self.running:
