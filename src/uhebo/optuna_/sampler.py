@@ -7,7 +7,7 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
     objective_theta, constraint_theta                  thetas of further objectives, and of constraints
-    g, deviation, beta, rewards, candidate, predicted  what single methods need of their own past
+    g, deviation, beta, rewards, candidate, predicted, noise  what single methods need of their own past
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
 
