@@ -73,7 +73,7 @@ def scorebo(step: Step) -> Proposal:
             points, values = np.concatenate([points, near]), np.concatenate([values, worth(near)])
         return first_free(points, values, explored)
 
-    point = step.pending.next_point(fit.posteriors, step.explored(), choose, limits=step.limits)
+    point = step.pending.next_point(fit.posteriors, step.explored(), choose, limits=step.limits, agreed=True)
     return Proposal(point, {"role": "model", **step.record(fit)})
 
 

@@ -33,7 +33,7 @@ from uhebo.gp.kernels import Kernel, KernelName, named_kernel
 from uhebo.gp.priors import PriorName
 from uhebo.methods import Method, MethodName, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
-from uhebo.methods.settings import Beta, theorem_settings
+from uhebo.methods.settings import DEVIATIONS, Beta, theorem_settings
 from uhebo.methods.start_up import start_up_size
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
@@ -63,7 +63,7 @@ class UHESampler(BaseSampler):
             emptiest; the paper's methods draw them uniformly.
         seed: makes every suggestion a function of (seed, trial number, log of trials).
         acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods).
-        beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
+        beta: multiplier of the deviation in UCB, default 1.96, or "theory" for the schedule of the paper's theorem.
         prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale") or a
             `Prior`; default the method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
@@ -72,7 +72,7 @@ class UHESampler(BaseSampler):
         when_exhausted: what to do when the objective has no noise and every point of a finite space has been tried:
             "stop" ends `study.optimize` (`study.ask` raises `uhebo.errors.SpaceExhausted`), "repeat" goes on.
         exact: use no approximations for large studies: the consistent loss in one block, and theta fitted to all
-            observations for every suggestion.
+            observations for every suggestion. Default: not.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
         independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
             It does not draw the initial design.
@@ -81,8 +81,8 @@ class UHESampler(BaseSampler):
         penalties: "detect" takes equal extreme values far from all others (`return 1e6`) as failures, "keep" as values.
         reading: which form of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says
             what they are); default the method's own ("distinct" for the paper's methods).
-        guarantee: for "uhe" and "ra": choose what the paper's theorem needs (`beta="theory"`, `exact`, a known
-            `n_trials`).
+        guarantee: for "uhe" and "ra": what the paper's theorem needs, `beta="theory"`, `exact=True`, `reading="drawn"`
+            and a known `n_trials`. Another choice of these is refused.
         reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
             measured from there; default somewhat beyond the worst values of the front.
         subject_to: rules on the parameters that every suggestion keeps to: texts such as "a + b <= 1" or
@@ -101,11 +101,11 @@ class UHESampler(BaseSampler):
         n_startup_trials: int | None = None,
         seed: int | None = None,
         acquisition: AcquisitionName | None = None,
-        beta: Beta = 1.96,
+        beta: Beta | None = None,
         prior: PriorName | Prior | None = None,
         kernel: KernelName | Kernel = "matern52",
         deterministic: bool = False,
-        exact: bool = False,
+        exact: bool | None = None,
         reward_clip: Clip = "below",
         when_exhausted: WhenExhausted = "stop",
         independent_sampler: BaseSampler | None = None,
@@ -123,11 +123,11 @@ class UHESampler(BaseSampler):
         self._n_trials = optional_integer("n_trials", n_trials, 1)
         self._n_startup_trials = optional_integer("n_startup_trials", n_startup_trials, 0)
         if boolean("guarantee", guarantee):
-            beta, exact, reading = theorem_settings(method, self._n_trials, acquisition, reading)
+            beta, exact, reading = theorem_settings(method, self._n_trials, acquisition, beta, exact, reading)
         if prior is not None:
             named_prior(prior, 1)
         if beta != "theory":
-            beta = number("beta", beta, 0.0, also=", or 'theory'")
+            beta = DEVIATIONS if beta is None else number("beta", beta, 0.0, also=", or 'theory'")
         choice("reward_clip", reward_clip, get_args(Clip))
         self.when_exhausted = choice("when_exhausted", when_exhausted, get_args(WhenExhausted))
         self._independent_sampler = checked_independent(independent_sampler)
@@ -143,7 +143,7 @@ class UHESampler(BaseSampler):
             acquisition=None if acquisition is None else check_acquisition(acquisition),
             beta=beta,
             deterministic=boolean("deterministic", deterministic),
-            exact=boolean("exact", exact),
+            exact=exact is not None and boolean("exact", exact),
             reward_clip=reward_clip,
             reading=None if reading is None else choice("reading", reading, READINGS),
             reference_point=None if reference_point is None else checked_reference(reference_point),
