@@ -217,6 +217,18 @@ def test_pending_points_shrink_the_variance_and_leave_the_mean() -> None:
     assert with_pending(before, np.empty((0, 3))) == tuple(before)
 
 
+def test_posteriors_that_are_to_agree_see_the_same_values_at_pending_points() -> None:
+    domain = Domain((0, 0, 3))
+    before = [posterior(domain, seed=s) for s in range(3)]
+    pending = domain.uniform(np.random.default_rng(5), 4)
+    spread = [np.std([p.mean(pending) for p in at], axis=0).max() for at in (before, with_pending(before, pending))]
+    assert spread[1] > 0.5 * spread[0]
+    agreed = with_pending(before, pending, agreed=True)
+    assert np.std([p.mean(pending) for p in agreed], axis=0).max() < 0.1 * spread[0]
+    for old, new in zip(with_pending(before, pending), agreed, strict=True):
+        np.testing.assert_array_equal(old.predict(pending)[1], new.predict(pending)[1])
+
+
 def test_undecided_trials_choose_first_and_their_points_are_pending() -> None:
     domain = Domain.cube(2)
     before, points = (posterior(domain),), domain.uniform(np.random.default_rng(7), 40)

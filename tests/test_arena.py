@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo_experiments import arena
 from uhebo_experiments.arena import Board, figure, page, runs, verdict
-from uhebo_experiments.arena.board import SIDES, rows, time_aim
+from uhebo_experiments.arena.board import SIDES, Side, rows, time_aim
 from uhebo_experiments.arena.runs import Bout, counted, run_bout
 from uhebo_experiments.problems import problem
+from uhebo_experiments.problems.sets import TUNING
 from uhebo_experiments.table import CLOCK, RUNS, Record, Table
 
 RESULTS = Path(__file__).parents[1] / "results" / "hyperparameters"
@@ -133,3 +135,36 @@ def test_shares_on_the_page_by_plain_arithmetic() -> None:
                 assert len(ends) == 20
                 shares.append(np.mean(ends) / np.mean([curve[0] for _, where, curve in curves if where == name]))
             assert line.strip("| ").split(" | ")[column].split(" ")[0] == f"{np.mean(shares):.2g}"
+
+
+def test_the_five_sentences_say_what_the_records_say() -> None:
+    board = arena.read_board(RESULTS)
+    text = (RESULTS.parents[1] / "docs" / "choose.md").read_text(encoding="utf-8")
+    part = text.partition("## Where the prior is right, and where it misleads")[2].partition("<div")[0]
+    said = [" ".join(item.split()) for item in re.split(r"^\d\. ", part, flags=re.MULTILINE)[1:]]
+    assert len(said) == 5
+
+    def left(method: str, side: Side) -> str:
+        return f"{100.0 * board.sample(method, side).mean():.2g} %"
+
+    def judged(side: Side, outcome: str) -> set[str]:
+        return {method for method in board.complete() if method != "map" and board.against(method, side) == outcome}
+
+    worse, beaten_by = said[0], said[1]
+    assert judged("right", "better") == set()
+    assert set(re.findall("`(.*?)`", worse)) | {"random"} == judged("right", "worse")
+    assert "random points are worse" in worse
+    better = dict(re.findall(r"`([\w-]+)` \((.*?)\)", beaten_by))
+    assert set(better) == judged("misleading", "better")
+    assert better == {method: left(method, "misleading") for method in better}
+    assert f"leaves {left('map', 'misleading')} of the initial regret" in beaten_by
+    assert f"{('no', 'one', 'two', 'three', 'four')[len(better)]} method" in beaten_by
+    assert f"{left('uhe', 'misleading')} there (its lead over MAP is undecided)" in said[2]
+    assert board.against("uhe", "misleading") == "undecided"
+    assert f"{left('uhe', 'right')} where the prior is right, the same as MAP" in said[2]
+    assert left("uhe", "right") == left("map", "right")
+    assert f"leave {left('hmc', 'misleading')} and {left('fb-log-ei', 'misleading')}, at about" in said[3]
+    times = float(re.findall(r"at about (\d+) times", said[3])[0])
+    assert [board.times[name] for name in ("hmc", "fb-log-ei")] == pytest.approx([times, times], rel=0.1)
+    named = set(re.findall("`(.*?)`", said[4])) - {"auto"}
+    assert named == set(TUNING) & {*arena.RIGHT, *arena.MISLEADING}

@@ -121,6 +121,32 @@ def test_the_loss_is_our_engines(kernel: str, prior: str, reading: Reading) -> N
     np.testing.assert_allclose(count * np.array(slopes), gradient[0], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("reading", READINGS)
+def test_fits_read_the_loss_as_they_are_told(reading: Reading) -> None:
+    from uhebo.integrations.botorch import UHEModel, fit_consistent
+
+    data = made_up()
+    fit = consistent_estimate(data, prior="paper", rng=np.random.default_rng(3), reading=reading)
+    model = UHEModel.fitted(tensor(data.X), tensor(data.y), seed=3, reading=reading)
+    np.testing.assert_allclose(model.lengthscales.numpy().ravel(), fit.theta.ell, rtol=1e-9)
+    usual = fit_consistent(single_task_gp(data, "matern52"), prior="paper", seed=3, reading=reading)
+    found = usual.covar_module.base_kernel.lengthscale.detach().numpy().ravel()
+    np.testing.assert_allclose(np.log(found), np.log(fit.theta.ell), atol=0.05)
+
+
+@pytest.mark.parametrize("reading", ["x", None, 3])
+def test_other_readings_are_refused(reading: Any) -> None:
+    from uhebo.integrations.botorch import UHEModel, fit_consistent
+
+    data = made_up()
+    for fit in (
+        lambda: fit_consistent(single_task_gp(data, "matern52"), reading=reading),
+        lambda: UHEModel.fitted(tensor(data.X), tensor(data.y), reading=reading),
+    ):
+        with pytest.raises(InvalidInputError, match=r"reading.*one of observed, distinct, drawn"):
+            fit()
+
+
 def test_the_models_own_priors_are_used_by_default() -> None:
     from gpytorch.priors import GammaPrior
 

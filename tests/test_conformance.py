@@ -5,6 +5,7 @@ HMC runs with a short chain where its length is not the point, and once in full.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import pickle
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -237,6 +239,23 @@ def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixt
     assert not [record.getMessage() for record in caplog.records if record.name == "uhebo"]
 
 
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("method", OWN_METHODS)
+def test_suggestions_that_are_under_way_together_differ(method: str, noise: float) -> None:
+    """Four are asked for before any is told, on a bowl, where all would like the same place."""
+    space: dict[str, BaseDistribution] = {"x": Float(0, 1), "y": Float(0, 1)}
+    sampler = UHESampler(method=method, seed=1, n_trials=40, n_startup_trials=4)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    rng = np.random.default_rng(1)
+    for x, y in rng.random((8, 2)):
+        value = -((x - 0.4) ** 2) - (y - 0.6) ** 2 + noise * rng.standard_normal()
+        study.add_trial(optuna.create_trial(params={"x": x, "y": y}, distributions=space, value=value))
+    points = np.array([list(study.ask(space).params.values()) for _ in range(4)])
+    apart = [np.linalg.norm(one - other) for one, other in itertools.combinations(points, 2)]
+    assert min(apart) > 3e-3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -257,7 +276,13 @@ def test_nothing_is_said_of_conditional_parameters(caplog: pytest.LogCaptureFixt
         ({"guarantee": True, "method": "uhe"}, "guarantee=True needs n_trials"),
         ({"guarantee": True, "method": "ra", "n_trials": 50, "acquisition": "log-ei"}, "the theorem is about 'ucb'"),
         ({"guarantee": True, "method": "uhe", "n_trials": 50, "reading": "distinct"}, "the proof has 'drawn'"),
+        ({"guarantee": True, "method": "uhe", "n_trials": 50, "beta": 2.0}, "it sets beta='theory', so leave it out"),
+        (
+            {"guarantee": True, "method": "uhe", "n_trials": 50, "exact": False},
+            "it sets exact=True, so leave it out",
+        ),
         ({"guarantee": "yes"}, "guarantee is 'yes'"),
+        ({"exact": "no"}, "exact is 'no'"),
         ({"reading": "x"}, "unknown reading 'x'; choose one of observed, distinct, drawn"),
     ],
 )

@@ -195,6 +195,10 @@ def test_the_second_opinion_of_auto_has_a_reading_of_its_own() -> None:
 def test_the_guarantee_sets_all_that_the_theorem_needs(method: str) -> None:
     sampler = UHESampler(method=method, n_trials=60, guarantee=True, seed=0)
     assert (sampler.settings.beta, sampler.settings.exact, sampler.settings.reading) == ("theory", True, "drawn")
+    said = UHESampler(method=method, n_trials=60, guarantee=True, seed=0, beta="theory", exact=True, reading="drawn")
+    assert said.settings == sampler.settings
+    usual = UHESampler(method=method, seed=0).settings
+    assert (usual.beta, usual.exact) == (1.96, False)
     kept = sampler.arguments
     assert UHESampler(**kept).arguments == kept  # what it set is recorded, so it need not be
     study = optuna.create_study(sampler=sampler)

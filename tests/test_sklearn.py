@@ -43,6 +43,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import uhebo
 from tests.conftest import require
 from uhebo.errors import InvalidInputError, UheboWarning
+from uhebo.estimate import READINGS, Reading, consistent_estimate
+from uhebo.gp import Data
 from uhebo.integrations.candidates import add_failed
 from uhebo.integrations.regressor import UHERegressor
 from uhebo.integrations.search_cv import UHESearchCV
@@ -591,6 +593,24 @@ def test_regressor_is_repeatable_and_says_what_is_wrong() -> None:
         first.predict(X, return_std=True, return_cov=True)
     with pytest.raises(NotFittedError):
         UHERegressor().predict(X)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_regressor_reads_the_loss_as_it_is_told(reading: Reading) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((25, 2))
+    y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(25)
+    model = UHERegressor(estimator="consistent", reading=reading, random_state=3).fit(X, y)
+    data = Data.of((X - X.min(axis=0)) / np.ptp(X, axis=0), y)
+    fit = consistent_estimate(data, prior=model.prior, rng=np.random.default_rng(3), reading=reading)
+    np.testing.assert_allclose(model.fit_.theta.ell, fit.theta.ell, rtol=1e-6)
+    assert clone(model).reading == reading
+
+
+@pytest.mark.parametrize("reading", ["x", None, 3])
+def test_a_regressor_refuses_other_readings(reading: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"reading.*one of observed, distinct, drawn"):
+        UHERegressor(reading=reading).fit(np.eye(3), [1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("size", [1e-160, 1e160, 1e300])

@@ -10,6 +10,9 @@ certain. If nothing has been learnt since that place was proposed, it would be p
 counts as no better than the best, its ceiling. (With a value in between the model is another one, and the expected
 values of points under way are better left as they are: on smooth functions the regret with eight under way is ten times
 smaller.)
+
+An acquisition that asks where posteriors disagree would find them as far apart as before, each having seen what it
+expected. For it they see the same value, the mean of what they expect.
 """
 
 import math
@@ -57,24 +60,36 @@ class Pending:
         choose: Callable[[Posteriors, Explored, Limits], Array],
         ceiling: float = math.inf,
         limits: Limits = (),
+        agreed: bool = False,
     ) -> Array:
-        """The same where a point is chosen by posteriors and limits that know of all pending ones."""
+        """The same where a point is chosen by posteriors and limits that know of all pending ones.
+
+        `agreed`: the posteriors see the same values there.
+        """
 
         def take(state: tuple[Posteriors, Explored, Limits], point: Array) -> tuple[Posteriors, Explored, Limits]:
-            known = with_pending(state[0], point[None], ceiling)
+            known = with_pending(state[0], point[None], ceiling, agreed)
             return known, state[1].with_taken(point), limits_with_pending(state[2], point[None])
 
         ceilings = np.where(self.nothing_learnt, ceiling, math.inf)
-        known = with_pending(posteriors, self.points, ceilings)
+        known = with_pending(posteriors, self.points, ceilings, agreed)
         state = (known, explored, limits_with_pending(limits, self.points))
         return self.in_turn(state, lambda at: choose(*at), take)
 
 
-def with_pending(posteriors: Sequence[Posterior], points: Array, ceiling: Array | float = math.inf) -> Posteriors:
-    """Posteriors that also know of pending points, each observed at its predicted mean or at the ceiling if lower."""
+def with_pending(
+    posteriors: Sequence[Posterior], points: Array, ceiling: Array | float = math.inf, agreed: bool = False
+) -> Posteriors:
+    """Posteriors that also know of pending points, each observed at its predicted mean or at the ceiling if lower.
+
+    The mean is each posterior's own, or where they are to agree, that of all.
+    """
     if not len(points):
         return tuple(posteriors)
-    return tuple(p.grow(points, np.minimum(p.predict(points)[0], ceiling)) for p in posteriors)
+    means = [posterior.predict(points)[0] for posterior in posteriors]
+    if agreed:
+        means = [np.mean(means, axis=0)] * len(means)
+    return tuple(p.grow(points, np.minimum(mean, ceiling)) for p, mean in zip(posteriors, means, strict=True))
 
 
 def limits_with_pending(limits: Limits, points: Array) -> Limits:

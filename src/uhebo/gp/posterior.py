@@ -100,6 +100,11 @@ class Posterior:
         half = solve(self.factor, self.cross(X))
         return np.asarray(_prior(self.kernel, self.theta, self.data.domain, X, X) - half.T @ half)
 
+    def between(self, a: Array, b: Array) -> Array:
+        """Latent posterior covariance of the rows of a with those of b."""
+        left, right = (solve(self.factor, self.cross(rows)) for rows in (a, b))
+        return np.asarray(_prior(self.kernel, self.theta, self.data.domain, a, b) - left.T @ right)
+
     def sample(self, X: Array, rng: Rng, count: int = 1) -> Array:
         """`count` joint samples of the latent function at the rows of X, (count, m)."""
         mean, _ = self.predict(X)

@@ -1,8 +1,8 @@
 """Methods that choose among several GPs: the candidates, and what the log says of those that were taken before.
 
-A step that takes the point of candidate k records `candidate` = k and `predicted` = [mean, deviation] of its point in
-units of y, before the value was known; the rest follows from the log. Values are counted in standard deviations of the
-data as they are now.
+A step that takes the point of candidate k records `candidate` = k, `predicted` = [mean, deviation] of its point and
+`noise`, the deviation of the noise, in units of y, before the value was known; the rest follows from the log. Values
+are counted in standard deviations of the data as they are now: a decision of the past depends on no unit, so it stays.
 """
 
 import math
@@ -19,6 +19,8 @@ SHORTEST, COUNT = 0.05, 5
 """Lengthscale of the first fixed candidate, in units of the cube's diagonal, and number of them, each twice as long."""
 DELTA = 0.1
 """Probability with which a confidence bound may fail."""
+LARGEST = 1e100
+"""Of a recorded deviation in units of the data's, so that its square is finite."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Taken:
     error: float | None
     """Value minus predicted mean, in the same units; None while there is no value."""
     value: float | None
+    noise: float = 0.0
+    """Variance of the noise as it was estimated then."""
 
 
 def fixed_candidates(fit: Fit) -> tuple[Posterior, ...]:
@@ -45,8 +49,9 @@ def fixed_candidates(fit: Fit) -> tuple[Posterior, ...]:
     return tuple(Posterior.of(data, theta, fit.kernel) for theta in thetas)
 
 
-def taken_before(step: Step) -> list[Taken]:
-    """Steps of the log that recorded a candidate, in the order of their trials."""
+def taken_before(step: Step, fit: Fit) -> list[Taken]:
+    """Steps of the log that recorded a candidate, in the order of their trials; noise that was not recorded is that
+    of `fit`."""
     data, found = step.data, []
     for trial in step.history.trials:
         tags = trial.tags
@@ -56,12 +61,17 @@ def taken_before(step: Step) -> list[Taken]:
             value = None if told is None else (told - data.location) / data.scale
             error = None if told is None else (told - mean) / data.scale
             bound = tags["beta"] * deviation / data.scale
-            found.append(Taken(tags["candidate"], int(tags.get("t", 1)), bound, error, value))
+            noise = min(tags["noise"] / data.scale, LARGEST) ** 2 if "noise" in tags else fit.theta.s2
+            found.append(Taken(tags["candidate"], int(tags.get("t", 1)), bound, error, value, noise))
     return found
 
 
 def noise_bound(t: int, candidates: int, s2: float) -> float:
-    """ξ_t = 2 s2 log(|U| π² t² / (3 δ)): the square of a sum of n noises is below n ξ_t, for all t and candidates."""
+    """ξ_t = 2 s2 log(|U| π² t² / (3 δ)): the square of a sum of n noises is below n ξ_t, for all t and candidates.
+
+    Lemma 5.1 of Ziomek et al. (2024, PE-GP-UCB), quoted as lemma B.1 of LB-GP-UCB, has 6 δ for noise that may leave its
+    bound with probability δ. Of the δ of a theorem one half is for the noise, the other for f: 3 δ.
+    """
     return 2.0 * s2 * math.log(max(candidates, 1) * math.pi**2 * max(t, 1) ** 2 / (3.0 * DELTA))
 
 
@@ -79,5 +89,6 @@ def propose(step: Step, fit: Fit, posterior: Posterior, candidate: int, found: t
         point = step.best_point((posterior,))
     data = step.data
     predicted = [float(data.location + data.scale * mean), float(data.scale * deviation)]
-    tags = {"candidate": candidate, "predicted": predicted, "beta": round(step.beta(), 6)}
+    noise = float(data.scale * math.sqrt(fit.theta.s2))
+    tags = {"candidate": candidate, "predicted": predicted, "noise": noise, "beta": round(step.beta(), 6)}
     return Proposal(point, {"role": "model", **step.record(fit), **tags})

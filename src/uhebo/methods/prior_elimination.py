@@ -6,9 +6,10 @@ predicted means there,
 
     |Σ_S η_i| > √(ξ_t |S|) + Σ_S β σ_i(x_i)
 
-Either the observations tell the priors apart, or it does not matter which is believed. Open here: the candidates, which
-the paper takes as given (`candidates.fixed_candidates`); the constant in ξ_t, written from memory of its theorem; β,
-which is the sampler's. Where every candidate has been refuted, all are back: the paper assumes that one is right.
+Either the observations tell the priors apart, or it does not matter which is believed. ξ_t is that of the paper's lemma
+5.1 (`candidates.noise_bound`). Open here: the candidates, which the paper takes as given
+(`candidates.fixed_candidates`); how its theorem splits δ between noise and f, by halves here as in LB-GP-UCB; β, which
+is the sampler's. Where every candidate has been refuted, all are back: the paper assumes that one is right.
 """
 
 import math
@@ -24,13 +25,13 @@ def pe_gp_ucb(step: Step) -> Proposal:
         return step.no_data()
     fit, beta = step.fit("map"), step.beta()
     posteriors = fixed_candidates(fit)
-    left = remaining(taken_before(step), len(posteriors), fit.theta.s2)
+    left = remaining(taken_before(step, fit), len(posteriors))
     points = {k: ucb_point(step, posteriors[k]) for k in left}
     best = max(left, key=lambda k: points[k][1] + beta * points[k][2])
     return propose(step, fit, posteriors[best], best, points[best])
 
 
-def remaining(past: Sequence[Taken], count: int, s2: float) -> list[int]:
+def remaining(past: Sequence[Taken], count: int) -> list[int]:
     """Candidates that no moment of the past refutes; all of them where it refutes all."""
     errors, bounds, numbers = [0.0] * count, [0.0] * count, [0] * count
     refuted: set[int] = set()
@@ -38,6 +39,6 @@ def remaining(past: Sequence[Taken], count: int, s2: float) -> list[int]:
         k = one.candidate
         if k < count and one.error is not None:
             errors[k], bounds[k], numbers[k] = errors[k] + one.error, bounds[k] + one.bound, numbers[k] + 1
-            if abs(errors[k]) > math.sqrt(noise_bound(one.t, count, s2) * numbers[k]) + bounds[k]:
+            if abs(errors[k]) > math.sqrt(noise_bound(one.t, count, one.noise) * numbers[k]) + bounds[k]:
                 refuted.add(k)
     return [k for k in range(count) if k not in refuted] or list(range(count))

@@ -1,17 +1,23 @@
 """SCoreBO (Hvarfner, Hellsten, Hutter & Nardi 2023, "Self-correcting Bayesian optimization through Bayesian active
 learning").
 
-A point is worth how much knowing theta and the maximum f* would change what is predicted there, so that evaluations
-teach hyperparameters and optimum at once:
+A point is worth how much knowing theta and the optimum (x*, f*) would change what is predicted there, so that
+evaluations teach hyperparameters and optimum at once:
 
-    α(x) = E_{θ, f*} H( p(y | x, θ, f*, D), p(y | x, D) )
+    α(x) = E_{θ, x*, f*} H( p(y | x, θ, x*, f*, D), p(y | x, D) )
 
-H is Hellinger's distance; thetas are HMC's, f* are maxima of functions drawn under each. p(y | x, D) is the normal
-distribution with the moments of the mixture over theta. Given f*, f is at most f*: a normal cut off there, taken as the
-normal with its moments (as in max-value entropy search), and the noise is added. The authors' programs condition on the
-place of the maximum too; that is left out here.
+H is Hellinger's distance; thetas are HMC's; under each, functions are drawn, and (x*, f*) are place and height of their
+maxima. p(y | x, D) is the normal distribution with the moments of the mixture over theta. What is known of f given the
+optimum (as in joint entropy search, Hvarfner, Hutter & Nardi 2022): f(x*) = f*, a rank-one step from the posterior with
+mean μ, variance σ² and covariance c,
+
+    μ'(x) = μ(x) + c(x, x*) (f* - μ(x*)) / σ²(x*),      σ'²(x) = σ²(x) - c(x, x*)² / σ²(x*)
+
+and f is at most f* elsewhere: a normal cut off there, taken as the normal with its moments. The noise is added.
 
     H² = 1 - √(2 s1 s2 / (s1² + s2²)) exp(-(m1 - m2)² / (4 (s1² + s2²)))      for N(m1, s1²) and N(m2, s2²)
+
+Open here: the number of optima drawn, and how they are searched for. Limits do not change the optima, only α.
 """
 
 import numpy as np
@@ -20,22 +26,29 @@ from scipy.special import log_ndtr
 from uhebo.acquire.limits import Limits, log_chance
 from uhebo.acquire.maximise import ENUMERATED, Explored, all_points, cloud, first_free, maximise, uniform_and_corners
 from uhebo.gp import Posterior
+from uhebo.gp.posterior import sample_paths
 from uhebo.methods.step import Proposal, Step
-from uhebo.types import Array
+from uhebo.space import SearchSpace
+from uhebo.types import Array, Rng
 
-MAXIMA = 4
-"""Number of maxima drawn under each theta."""
-SAMPLED = 256
-"""Number of points over which functions are drawn jointly for their maxima."""
+OPTIMA = 4
+"""Number of optima drawn under each theta."""
 ROUNDS = 3
 """Times that points are drawn around the best ones found, ten times closer each time."""
 LEADERS = 4
+CLOUDS = 3
+"""Number of clouds around drawn optima, each time."""
 SMALLEST = 1e-12
 """Floor of variances in units of standardised y."""
+SEEN = 1e-8
+"""Variance with which f(x*) = f* is taken as seen: the step is then finite where the data leave nothing to learn."""
+
+Optima = tuple[Array, Array]
+"""Places (draws, d) and heights (draws,) of maxima drawn under one theta."""
 
 
 def scorebo(step: Step) -> Proposal:
-    """SCoreBO: where knowing the hyperparameters and the maximum would change the prediction most."""
+    """SCoreBO: where knowing the hyperparameters and the optimum would change the prediction most."""
     if not step.history.finished:
         return step.no_data()
     fit = step.fit("hmc")
@@ -47,11 +60,11 @@ def scorebo(step: Step) -> Proposal:
         space, ell = explored.space, posteriors[0].theta.ell
         small = space.size <= ENUMERATED
         points = all_points(space) if small else space.snap(uniform_and_corners(space, rng))
-        some = points[rng.permutation(len(points))[:SAMPLED]]
-        maxima = np.array([posterior.sample(some, rng, MAXIMA).max(axis=1) for posterior in posteriors])
+        with_best = np.concatenate([points, explored.leaders])
+        optima = [drawn_optima(posterior, with_best, None if small else space, rng) for posterior in posteriors]
 
         def worth(rows: Array) -> Array:
-            return np.asarray(np.log(self_correction(posteriors, maxima, rows)) + log_chance(limits, rows))
+            return np.asarray(np.log(self_correction(posteriors, optima, rows)) + log_chance(limits, rows))
 
         values = worth(points)
         for closer in range(0 if small else ROUNDS):
@@ -60,20 +73,51 @@ def scorebo(step: Step) -> Proposal:
             points, values = np.concatenate([points, near]), np.concatenate([values, worth(near)])
         return first_free(points, values, explored)
 
-    point = step.pending.next_point(fit.posteriors, step.explored(), choose, limits=step.limits)
+    point = step.pending.next_point(fit.posteriors, step.explored(), choose, limits=step.limits, agreed=True)
     return Proposal(point, {"role": "model", **step.record(fit)})
 
 
-def self_correction(posteriors: tuple[Posterior, ...], maxima: Array, X: Array) -> Array:
-    """α at the rows of X, (m,); `maxima` has those drawn under each posterior, (thetas, draws)."""
+def drawn_optima(posterior: Posterior, points: Array, space: SearchSpace | None, rng: Rng) -> Optima:
+    """Maxima of functions drawn from the posterior over the points, and then ever closer around the best of them."""
+    paths, ell = sample_paths(posterior, rng, OPTIMA), posterior.theta.ell
+    best, heights = _highest(points, paths(points))
+    for closer in range(0 if space is None else ROUNDS):
+        assert space is not None
+        near = [cloud(best, ell * 10.0**-closer, space, rng) for _ in range(CLOUDS)]
+        rows = np.concatenate([best, space.snap(np.concatenate(near))])
+        best, heights = _highest(rows, paths(rows))
+    return best, heights
+
+
+def _highest(points: Array, values: Array) -> Optima:
+    """Place and height of the largest of each row of values (draws, m)."""
+    return points[values.argmax(axis=1)], values.max(axis=1)
+
+
+def self_correction(posteriors: tuple[Posterior, ...], optima: list[Optima], X: Array) -> Array:
+    """α at the rows of X, (m,); `optima` has those drawn under each posterior."""
     means, variances = (np.array(found) for found in zip(*(p.predict(X) for p in posteriors), strict=True))
-    noise = np.array([[p.theta.s2] for p in posteriors])
-    variances = np.maximum(variances, SMALLEST)
+    noise = np.array([p.theta.s2 for p in posteriors])[:, None]
     mean = means.mean(axis=0)
-    variance = (variances + noise).mean(axis=0) + means.var(axis=0)
-    cut_means, cut_variances = cut_off(means[:, None], variances[:, None], maxima[:, :, None])
-    distances = hellinger(cut_means, cut_variances + noise[:, None], mean, variance)
-    return np.asarray(np.maximum(distances.mean(axis=(0, 1)), SMALLEST))
+    variance = np.maximum((variances + noise).mean(axis=0) + means.var(axis=0), SMALLEST)
+    distances = [
+        hellinger(known_mean, known_variance + posterior.theta.s2, mean, variance).mean(axis=0)
+        for posterior, found in zip(posteriors, optima, strict=True)
+        for known_mean, known_variance in [knowing(posterior, found, X)]
+    ]
+    return np.asarray(np.maximum(np.mean(distances, axis=0), SMALLEST))
+
+
+def knowing(posterior: Posterior, optima: Optima, X: Array) -> tuple[Array, Array]:
+    """Mean and variance of f at the rows of X given each optimum, (draws, m): f(x*) = f*, and nothing is above f*."""
+    places, heights = optima
+    mean, variance = posterior.predict(X)
+    there, uncertain = posterior.predict(places)
+    shared = posterior.between(places, X)
+    weights = shared / (uncertain + SEEN)[:, None]
+    known_mean = mean + weights * (heights - there)[:, None]
+    known_variance = np.maximum(variance - weights * shared, SMALLEST)
+    return cut_off(known_mean, known_variance, heights[:, None])
 
 
 def cut_off(mean: Array, variance: Array, top: Array) -> tuple[Array, Array]:

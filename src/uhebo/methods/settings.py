@@ -23,6 +23,8 @@ from uhebo.methods.bandit import Clip
 Beta = float | Literal["theory"]
 Design = Literal["uniform", "spread"]
 """Points of the initial design: i.i.d. uniform, or each in the emptiest place."""
+DEVIATIONS = 1.96
+"""β of UCB where nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Settings:
     kernel: Kernel = MATERN52
     prior: str | Prior | None = None
     acquisition: str | None = None
-    beta: Beta = 1.96
+    beta: Beta = DEVIATIONS
     deterministic: bool = False
     exact: bool = False
     reward_clip: Clip = "below"
@@ -61,7 +63,12 @@ PROVED: Reading = "drawn"
 
 
 def theorem_settings(
-    method: object, n_trials: int | None, acquisition: str | None, reading: Reading | None
+    method: object,
+    n_trials: int | None,
+    acquisition: str | None,
+    beta: Beta | None,
+    exact: bool | None,
+    reading: Reading | None,
 ) -> tuple[Beta, bool, Reading]:
     """β, whether the loss is exact, and its reading; an error where the theorem is not about what was asked for."""
     if method not in COVERED:
@@ -74,4 +81,8 @@ def theorem_settings(
         raise InvalidInputError(f"guarantee=True with acquisition={acquisition!r}; the theorem is about 'ucb'")
     if reading not in (None, PROVED):
         raise InvalidInputError(f"guarantee=True with reading={reading!r}; the proof has {PROVED!r}")
+    if beta not in (None, "theory"):
+        raise InvalidInputError(f"guarantee=True with beta={beta!r}; it sets beta='theory', so leave it out")
+    if exact not in (None, True):
+        raise InvalidInputError(f"guarantee=True with exact={exact!r}; it sets exact=True, so leave it out")
     return "theory", True, PROVED

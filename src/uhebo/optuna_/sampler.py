@@ -7,7 +7,7 @@ What the sampler remembers lives in the study: each trial of ours carries one sy
     arm, p     arm of the bandit and the probability it was drawn with; a pair is iterations (1, 2), (3, 4), …
     estimator, theta, jitter, fallback, converged, …   the fit, theta as log(ell_1 .. ell_d, v, s2)
     objective_theta, constraint_theta                  thetas of further objectives, and of constraints
-    g, deviation, beta, rewards, candidate, predicted  what single methods need of their own past
+    g, deviation, beta, rewards, candidate, predicted, noise  what single methods need of their own past
     claim      the point, in few characters, until it is stored: see `uhebo.optuna_.claims`
 """
 
@@ -33,7 +33,7 @@ from uhebo.gp.kernels import Kernel, KernelName, named_kernel
 from uhebo.gp.priors import PriorName
 from uhebo.methods import Method, MethodName, Proposal, Settings, Step, Strategy, named_method
 from uhebo.methods.bandit import Clip
-from uhebo.methods.settings import Beta, theorem_settings
+from uhebo.methods.settings import DEVIATIONS, Beta, theorem_settings
 from uhebo.methods.start_up import start_up_size
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion, log_space, trial_log
@@ -64,7 +64,7 @@ class UHESampler(BaseSampler):
         seed: makes every suggestion a function of (seed, trial number, log of trials).
         acquisition: "ucb", "log-ei", "pi" or "thompson"; default the method's own ("ucb" for the paper's methods). It
             and `beta` are for one objective; several are searched by expected hypervolume improvement.
-        beta: multiplier of the deviation in UCB, or "theory" for the schedule of the paper's theorem.
+        beta: multiplier of the deviation in UCB, default 1.96, or "theory" for the schedule of the paper's theorem.
         prior: a name ("paper", "paper-scale", "paper-ev", "flat", "dim-scaled", "precise", "shared-scale") or a
             `Prior`; default the method's own ("paper" for the paper's methods).
         kernel: "matern52", "matern32" or "se", or a `uhebo.gp.Kernel`.
@@ -73,7 +73,7 @@ class UHESampler(BaseSampler):
         when_exhausted: what to do when the objective has no noise and every point of a finite space has been tried:
             "stop" ends `study.optimize` (`study.ask` raises `uhebo.errors.SpaceExhausted`), "repeat" goes on.
         exact: use no approximations for large studies: the consistent loss in one block, and theta fitted to all
-            observations for every suggestion.
+            observations for every suggestion. Default: not.
         reward_clip: how the bandit's reward is clipped: "below" (at 0), "both" or "none".
         independent_sampler: any Optuna sampler, for parameters that the model does not cover; default uniform points.
             It does not draw the initial design.
@@ -83,8 +83,8 @@ class UHESampler(BaseSampler):
             With several objectives one is enough, while other trials beat all that have it.
         reading: which form of the consistent loss: "observed", "distinct" or "drawn" (`uhebo.estimate.consistent` says
             what they are); default the method's own ("distinct" for the paper's methods).
-        guarantee: for "uhe" and "ra": choose what the paper's theorem needs (`beta="theory"`, `exact`, a known
-            `n_trials`).
+        guarantee: for "uhe" and "ra": what the paper's theorem needs, `beta="theory"`, `exact=True`, `reading="drawn"`
+            and a known `n_trials`. Another choice of these is refused.
         reference_point: for several objectives, a value of each that is just not worth having: the hypervolume is
             measured from there; default somewhat beyond the worst values of the front.
         subject_to: rules on the parameters that every suggestion keeps to: texts such as "a + b <= 1" or
@@ -103,11 +103,11 @@ class UHESampler(BaseSampler):
         n_startup_trials: int | None = None,
         seed: int | None = None,
         acquisition: AcquisitionName | None = None,
-        beta: Beta = 1.96,
+        beta: Beta | None = None,
         prior: PriorName | Prior | None = None,
         kernel: KernelName | Kernel = "matern52",
         deterministic: bool = False,
-        exact: bool = False,
+        exact: bool | None = None,
         reward_clip: Clip = "below",
         when_exhausted: WhenExhausted = "stop",
         independent_sampler: BaseSampler | None = None,
@@ -125,11 +125,11 @@ class UHESampler(BaseSampler):
         self._n_trials = optional_integer("n_trials", n_trials, 1)
         self._n_startup_trials = optional_integer("n_startup_trials", n_startup_trials, 0)
         if boolean("guarantee", guarantee):
-            beta, exact, reading = theorem_settings(method, self._n_trials, acquisition, reading)
+            beta, exact, reading = theorem_settings(method, self._n_trials, acquisition, beta, exact, reading)
         if prior is not None:
             named_prior(prior, 1)
         if beta != "theory":
-            beta = number("beta", beta, 0.0, also=", or 'theory'")
+            beta = DEVIATIONS if beta is None else number("beta", beta, 0.0, also=", or 'theory'")
         choice("reward_clip", reward_clip, get_args(Clip))
         self.when_exhausted = choice("when_exhausted", when_exhausted, get_args(WhenExhausted))
         self._independent_sampler = checked_independent(independent_sampler)
@@ -145,7 +145,7 @@ class UHESampler(BaseSampler):
             acquisition=None if acquisition is None else check_acquisition(acquisition),
             beta=beta,
             deterministic=boolean("deterministic", deterministic),
-            exact=boolean("exact", exact),
+            exact=exact is not None and boolean("exact", exact),
             reward_clip=reward_clip,
             reading=None if reading is None else choice("reading", reading, READINGS),
             reference_point=None if reference_point is None else checked_reference(reference_point),

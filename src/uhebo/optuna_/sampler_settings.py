@@ -32,11 +32,11 @@ class ModelOptions(TypedDict, total=False):
 
     n_startup_trials: int | None
     acquisition: AcquisitionName | None
-    beta: Beta
+    beta: Beta | None
     prior: PriorName | Prior | None
     kernel: KernelName | Kernel
     deterministic: bool
-    exact: bool
+    exact: bool | None
     reward_clip: Clip
     when_exhausted: WhenExhausted
     independent_sampler: BaseSampler | None

@@ -225,6 +225,7 @@ KNOWN: dict[str, Check] = {
     "rewards": _rewards,
     "candidate": _integer(0, MOST_CANDIDATES),
     "predicted": _moments,
+    "noise": _number(0.0, sys.float_info.max),
 }
 """Name -> whether a value is one this name can have."""
 

@@ -131,8 +131,8 @@ def _caption(name: str, scale: Scale) -> str:
         f"on suggestions in a whole run (T = {scale.synthetic_budget}; the forest {scale.real_budget}), from runs of "
         f"their own, all methods side by side, {scale.clock_seeds} seeds. {shared}",
         "fig6": f"Ours. Error of the estimated lengthscales on sample paths with lengthscale 0.2 in 2-D, against n, by "
-        f"source of the data; the consistent loss in its readings. "
-        f"{scale.path_seeds} paths.",
+        f"source of the data; the consistent loss in its readings. It draws lengthscales only; signal and noise "
+        f"variance are in the table of all hyperparameters below. {scale.path_seeds} paths.",
         "fig7": f"Ours. Simple regret up to T = {scale.long_budget} on sample paths of a known GP, with the shape of "
         f"the bound (a constant is free). Above 100 observations the consistent loss goes in blocks here. "
         f"{scale.long_seeds} paths.",

@@ -9,8 +9,9 @@ from botorch.posteriors import GPyTorchPosterior
 from gpytorch.distributions import MultivariateNormal
 from linear_operator.utils.cholesky import psd_safe_cholesky
 
+from uhebo.checks import choice
 from uhebo.errors import InvalidInputError
-from uhebo.estimate import DEFAULT_READING, Reading, named_estimator
+from uhebo.estimate import DEFAULT_READING, READINGS, Reading, named_estimator
 from uhebo.gp import Data, Kernel, Posterior, Prior
 
 LARGEST = 1e150
@@ -79,6 +80,7 @@ class UHEModel(Model, FantasizeMixin):
         `reading` is that of the consistent loss. "hmc" gives several hyperparameters and is refused: make one model for
         each of `Fit.posteriors`.
         """
+        choice("reading", reading, READINGS)
         data = Data.of(train_X.detach().cpu().numpy(), train_Y.detach().cpu().numpy())
         remedy = "scale train_X with botorch.utils.transforms.normalize and the bounds of the search space"
         check_in_cube(data.X, remedy)
