@@ -66,8 +66,12 @@ def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = L
     """`deadline`: seconds from a signal to the end of the process. A busy machine may need more than users wait for."""
     stop.DEADLINE_S, stop.LAST_WORDS_S = deadline, LIMIT_S
     reach = Phase(folder, wanted)
-    take, store = SharedTrials.take, SharedTrials.store
+    begin, take, store = SharedTrials.__init__, SharedTrials.take, SharedTrials.store
     set_state, set_param = RDBStorage.set_trial_state_values, RDBStorage._set_trial_param
+
+    def begun(*args: Any) -> None:
+        reach("open")
+        begin(*args)
 
     def taken(*args: Any) -> Any:
         found = take(*args)
@@ -106,6 +110,7 @@ def phased(folder: Path, url: str, wanted: str, trials: int, deadline: float = L
         return x + y
 
     for place, name, hook in (
+        (SharedTrials, "__init__", begun),
         (SharedTrials, "take", taken),
         (SharedTrials, "store", stored),
         (RDBStorage, "set_trial_state_values", state_set),

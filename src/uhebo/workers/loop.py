@@ -93,9 +93,10 @@ def run(
             if isinstance(evaluate, Apart):
                 with stop.interruptible():
                     evaluate.check_suits(list(job.space.distributions), list(job.space.conditions))
+            trials = retry.call(lambda: SharedTrials(job.study), "opening the study")
         except Stopped:  # while the database was waited for
             return Worked(worker, 0, 0, stop.signal)
-        return Shift(worker, job, evaluate, options, stop, retry).run()
+        return Shift(worker, job, trials, evaluate, options, stop, retry).run()
 
 
 class TooManyFailures(UheboError):
@@ -108,6 +109,7 @@ class Shift:
 
     worker: str
     job: Job
+    trials: SharedTrials
     evaluate: Objective
     options: Options
     stop: Stop
@@ -119,7 +121,6 @@ class Shift:
 
     def run(self) -> Worked:
         options, study = self.options, self.job.study
-        self.trials = SharedTrials(study)
         self.spool = Spool(options.spool or default_folder(), self.trials.storage, study.study_name)
         self.log = EventLog(options.log, self.worker)
         deliver_orphans = partial(self.spool.deliver_orphans, self._deliver)
