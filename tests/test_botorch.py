@@ -125,13 +125,13 @@ def test_the_loss_is_our_engines(kernel: str, prior: str, reading: Reading) -> N
 def test_fits_read_the_loss_as_they_are_told(reading: Reading) -> None:
     from uhebo.integrations.botorch import UHEModel, fit_consistent
 
-    data = made_up()
+    data = made_up(30)
     fit = consistent_estimate(data, prior="paper", rng=np.random.default_rng(3), reading=reading)
     model = UHEModel.fitted(tensor(data.X), tensor(data.y), seed=3, reading=reading)
     np.testing.assert_allclose(model.lengthscales.numpy().ravel(), fit.theta.ell, rtol=1e-9)
     usual = fit_consistent(single_task_gp(data, "matern52"), prior="paper", seed=3, reading=reading)
     found = usual.covar_module.base_kernel.lengthscale.detach().numpy().ravel()
-    np.testing.assert_allclose(np.log(found), np.log(fit.theta.ell), atol=0.05)
+    np.testing.assert_allclose(np.log(found), np.log(fit.theta.ell), atol=0.1)
 
 
 @pytest.mark.parametrize("reading", ["x", None, 3])

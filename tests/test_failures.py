@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
 import uhebo
+from tests.searches import go_on, searched
 from uhebo import METHODS, Float, UHESampler
 from uhebo.acquire.functions import log_success
 from uhebo.acquire.limits import log_success_chance, success, weights
@@ -28,7 +28,6 @@ from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
 
 SPACE: dict[str, BaseDistribution] = {"x": Float(0, 1), "y": Float(0, 1)}
-Function = Callable[[float, float], float]
 
 
 def edge(x: float, y: float) -> float:
@@ -43,19 +42,6 @@ def flaky(x: float, y: float) -> float:
     if (7919 * x + 104729 * y) % 1 < 0.3:
         raise ValueError("once more")
     return (x - 0.4) ** 2 + (y - 0.6) ** 2
-
-
-def searched(fn: Function, trials: int, seed: int = 0, **options: Any) -> Study:
-    study = optuna.create_study(sampler=UHESampler(seed=seed, n_trials=trials, **options))
-    go_on(study, fn, trials)
-    return study
-
-
-def go_on(study: Study, fn: Function, trials: int) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        return fn(trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1))
-
-    study.optimize(objective, n_trials=trials, catch=ValueError)
 
 
 def failed_of(study: Study, role: str = "model") -> list[bool]:

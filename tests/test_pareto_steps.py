@@ -12,7 +12,7 @@ from optuna.trial import create_trial
 from scipy.stats import norm
 
 import uhebo
-from tests.test_conformance import PROBLEMS, TRIALS, Direction, Problem, check
+from tests.problems import PROBLEMS, TRIALS, Direction, Problem, check
 from uhebo import Float, UHESampler
 from uhebo.acquire.hypervolume import HypervolumeSurface, log_ehvi
 from uhebo.acquire.limits import Limits, at_least, success, weights

@@ -7,7 +7,7 @@ import numpy as np
 import optuna
 import pytest
 
-from tests.test_failures import Function, searched
+from tests.searches import Function, searched
 from uhebo import UHESampler
 from uhebo.belief.penalties import penalties, penalties_of
 from uhebo.errors import InvalidInputError

@@ -602,7 +602,8 @@ def test_a_regressor_reads_the_loss_as_it_is_told(reading: Reading) -> None:
     y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(25)
     model = UHERegressor(estimator="consistent", reading=reading, random_state=3).fit(X, y)
     data = Data.of((X - X.min(axis=0)) / np.ptp(X, axis=0), y)
-    fit = consistent_estimate(data, prior=model.prior, rng=np.random.default_rng(3), reading=reading)
+    drawn = np.random.default_rng(np.random.RandomState(3).randint(2**31 - 1))
+    fit = consistent_estimate(data, prior=model.prior, rng=drawn, reading=reading)
     np.testing.assert_allclose(model.fit_.theta.ell, fit.theta.ell, rtol=1e-6)
     assert clone(model).reading == reading
 

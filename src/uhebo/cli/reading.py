@@ -148,7 +148,8 @@ def number_of(value: Any, name: str = "the value") -> float:
     try:
         number = as_number(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number{instead(value, SEVERAL)}") from error
+        remedy = "" if isinstance(value, str) else instead(value, SEVERAL)  # a text may be what a person typed
+        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number{remedy}") from error
     if math.isnan(number):
         raise EvaluationFailed(f"{name} is NaN, expected a number")
     return number

@@ -32,7 +32,7 @@ FAILED, UNDER_WAY = ("failed", "pruned"), (RUNNING, "waiting", "queued", *LEFT_O
 """States of a history's rows that have no value: those that say something of their place, and those that do not."""
 Trials = Mapping[int, FrozenTrial]
 PLUS_MINUS = re.compile(r"\+\s*/?\s*-")
-FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed; skipped if it was never made)"
+FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed, or skipped if it was never made)"
 WORDS = ("failed", "skipped")
 """What a cell of a value may say in place of a number."""
 
