@@ -518,6 +518,20 @@ def test_the_first_screen_in_the_readers_words() -> None:
     assert "<code>study.optimize(objective, n_trials=" in in_python
 
 
+def test_a_value_that_looks_mistyped_can_be_confirmed_from_the_report() -> None:
+    study = optuna.create_study(study_name="furnace")
+    for i, x in enumerate(np.linspace(0, 1, 20)):
+        value = 30 + 5 * float(np.sin(3 * x))
+        told = round(value * 10 if i == 7 else value, 3)
+        study.add_trial(create_trial(params={"x": x}, distributions={"x": FloatDistribution(0, 1)}, value=told))
+    assert diagnose(study).kind == "typo"
+    told = study.trials[7].value
+    page = report_html(study, place="lab.db")
+    assert "If the value is right as it is:" in page
+    assert f"<code>uhebo amend lab.db 7 {told:g}</code>" in page
+    assert f"<code>uhebo.amend(study, 7, {told:g})</code>" in report_html(study)
+
+
 @pytest.mark.parametrize(
     ("command", "line"),
     [

@@ -147,6 +147,7 @@ def page_values(
         (resources.files("uhebo.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     examples = [next((row[i] for row in best if row[i] != ""), "") for i in range(len(table.page))]
+    commands, if_right = next_commands(views, place)
     judged = [Judged(each, tuple((part, _is_wide(part)) for part in each.diagnosis.sections())) for each in views]
     file = safe_file_name(study.study_name, "")
     return {
@@ -155,7 +156,8 @@ def page_values(
         "views": views,
         "brief": brief,
         "choices": points,
-        "commands": next_commands(views, place),
+        "commands": commands,
+        "if_right": if_right,
         "front_columns": front_columns,
         "front": front,
         "trade_offs": in_words(view.study) if view.several and front else [],

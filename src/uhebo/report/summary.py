@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -94,13 +94,21 @@ def most_urgent(views: Sequence[StudyView]) -> StudyView:
     return min(views, key=lambda view: WORST_FIRST.index(view.diagnosis.verdict))
 
 
-def next_commands(views: Sequence[StudyView], place: str | None) -> list[str]:
-    """What to do next, to be pasted: into the shell if it is known where the study is, else into Python."""
+def next_commands(views: Sequence[StudyView], place: str | None) -> tuple[list[str], list[str]]:
+    """What to do next, to be pasted: into the shell if it is known where the study is, else into Python.
+
+    Beside it, what to do instead with values that look mistyped and are right as they are.
+    """
     view = most_urgent(views)
-    found = view.diagnosis.commands(place or "STUDY", view.target if view.several else None)
+    words = place or "STUDY", view.target if view.several else None
+    found = view.diagnosis.commands(*words), view.diagnosis.confirmations(*words)
+    return _to_paste(found[0], place), _to_paste(found[1], place)
+
+
+def _to_paste(commands: Iterable[str], place: str | None) -> list[str]:
     if place is not None:
-        return list(found)
-    return list(dict.fromkeys(line for command in found if (line := in_python(command))))
+        return list(commands)
+    return list(dict.fromkeys(line for command in commands if (line := in_python(command))))
 
 
 def in_python(command: str) -> str:
