@@ -525,7 +525,7 @@ def test_a_value_that_looks_mistyped_can_be_confirmed_from_the_report() -> None:
         told = round(value * 10 if i == 7 else value, 3)
         study.add_trial(create_trial(params={"x": x}, distributions={"x": FloatDistribution(0, 1)}, value=told))
     assert diagnose(study).kind == "typo"
-    told = study.trials[7].value
+    told = study.trials[7].values[0]
     page = report_html(study, place="lab.db")
     assert "If the value is right as it is:" in page
     assert f"<code>uhebo amend lab.db 7 {told:g}</code>" in page
