@@ -21,6 +21,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
     "--disable-default-apps", "--metrics-recording-only", "--no-default-browser-check", "--hide-scrollbars",
 )  # fmt: skip
+LOCAL = ("data", "blob", "file", "about", "chrome", "chrome-extension", "chrome-untrusted")
+"""Schemes of URLs that no host is asked for; the last three are the browser's own, its new tab among them."""
 
 
 def require_program(*names: str, how: str = "apt-get install chromium chromium-driver") -> str:
@@ -73,7 +75,7 @@ def hosts_asked(driver: Any) -> set[str]:
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             url = urlsplit(message["params"]["request"]["url"])
-            if url.scheme not in ("data", "blob", "file", "about", "chrome", "chrome-extension"):
+            if url.scheme not in LOCAL:
                 hosts.add(url.hostname or url.scheme)
     return hosts
 

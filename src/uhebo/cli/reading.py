@@ -148,8 +148,7 @@ def number_of(value: Any, name: str = "the value") -> float:
     try:
         number = as_number(value)
     except (TypeError, ValueError, OverflowError) as error:
-        remedy = "" if isinstance(value, str) else instead(value, SEVERAL)  # a text may be what a person typed
-        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number{remedy}") from error
+        raise EvaluationFailed(f"{name} is {str(value)[:80]!r}, expected a number{instead(value, SEVERAL)}") from error
     if math.isnan(number):
         raise EvaluationFailed(f"{name} is NaN, expected a number")
     return number
