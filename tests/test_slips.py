@@ -299,6 +299,14 @@ def test_exchanged_settings_are_named() -> None:
 
 
 @pytest.mark.usefixtures("rough_importances")
+@pytest.mark.parametrize("seed", [3, 6, 11])
+def test_settings_beside_a_jump_are_not_taken_for_exchanged_ones(seed: int) -> None:
+    rows = [{"a": a, "b": b} for a, b in np.random.default_rng(seed).random((40, 2)).tolist()]
+    study = _study(rows, [0.3 * row["a"] + 0.3 * row["b"] + (row["a"] > 0.6) for row in rows])
+    assert uhebo.diagnose(study, hmc=False).accidents.swapped == ()
+
+
+@pytest.mark.usefixtures("rough_importances")
 def test_exchanged_results_are_named() -> None:
     study = optuna.create_study(directions=["maximize", "minimize"])
     name_objectives(study, ["yield", "cost"])

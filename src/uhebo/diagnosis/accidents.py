@@ -30,11 +30,14 @@ WIDE = 0.1
 """Share of the range of all values by which nearly equal settings must differ to be looked at."""
 PAIRS = 3
 """Pairs that are looked at, those first that differ most."""
-FARTHER = 2.0
+FARTHER, BEYOND_DOUBT, NEIGHBOURS = 2.0, 8.0, 3
 """Limits by which a value must be away from what its settings predict, before exchanged ones are tried: near a jump
-values are surprising too."""
+values are surprising too. Where it lies among those of its nearest trials there may be a jump, and it takes more."""
 RARE = 0.15
 """Share of all trials that may have a value like the one of exchanged settings."""
+BETWEEN = 3
+"""Other trials that must lie nearer than the exchanged settings do, in these two parameters: a jump may run between two
+places that are close."""
 FITTING = 2.0
 """Deviations within which an exchanged value must lie."""
 DRIFTING, DRIFT_TRIALS = 4.5, 12
@@ -226,13 +229,21 @@ def _swapped_settings(belief: Belief, told: Array, rng: Rng) -> list[Swapped]:
             centre, deviation = prediction(fit.posterior, fit.theta.s2, at)
             return abs(value - centre) / deviation, deviation
 
-        if surprise(X[row])[0] <= FARTHER * limit:
+        away, _ = surprise(X[row])
+        near = told[rest][np.argsort(np.linalg.norm(X[rest] - X[row], axis=1), kind="stable")[:NEIGHBOURS]]
+        among = near.min() <= told[row] <= near.max()
+        if away <= (BEYOND_DOUBT if among else FARTHER) * limit:
             continue
         for a, b in combinations(numeric, 2):
             other = {**params, a: params.get(b), b: params.get(a)}
             if a not in params or b not in params or not space.contains(other):
                 continue
-            distance, deviation = surprise(space.encode(other))
+            there = space.encode(other)
+            columns = [space.names.index(a), space.names.index(b)]
+            apart = np.hypot(*(X[rest][:, columns] - X[row, columns]).T)
+            if np.count_nonzero(apart < np.hypot(*(there - X[row])[columns])) < BETWEEN:
+                continue
+            distance, deviation = surprise(there)
             # A value that many trials have, as on either side of a jump, fits in many places.
             common = float(np.mean(np.abs(data.y - value) <= FITTING * deviation))
             if distance < FITTING and common <= RARE:
