@@ -35,6 +35,11 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml experiments/pyproject.toml require
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[dev]" -e ./experiments
 	@touch $@
 
+# What the demo needs and no more: it is the first thing that anybody runs.
+$(VENV)/demo: $(VENV)/pip pyproject.toml requirements/ci.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/ci.txt -e ".[plot,sklearn]"
+	@touch $@
+
 # PyTorch by itself first: a range in another package's requirements would pull the CUDA build.
 $(VENV)/torch: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
@@ -48,7 +53,7 @@ $(VENV)/all: $(VENV)/torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps HEBO
 	@touch $@
 
-demo: $(VENV)/installed
+demo: $(VENV)/demo
 	$(BIN)/python examples/demo.py
 
 # The data sets of the real problems come from the folder in UHEBO_DATA, else from OpenML. The records of the full run are in

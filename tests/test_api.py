@@ -146,6 +146,16 @@ def test_a_file_without_a_name_is_one_study_as_in_the_shell(
         uhebo.maximize(bowl, SPACE, 1, storage=file)
 
 
+def test_trials_of_another_search_in_a_named_study_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    where: dict[str, Any] = {"storage": tmp_path / "study.db", "study_name": "s", "seed": 0}
+    uhebo.minimize(lambda dropout, width: dropout - width, {"dropout": (0.0, 0.8), "width": (0.0, 1.0)}, 6, **where)
+    mixed = uhebo.minimize(lambda drop, width: drop - width, {"drop": (0.0, 0.8), "width": (0.0, 1.0)}, 6, **where)
+    assert "6 trials of study 's' have parameters that this space has not (dropout)" in caplog.text
+    mixed.report(tmp_path / "report.html")
+
+
 def test_a_file_without_a_name_refuses_what_is_not_clear(tmp_path: Path) -> None:
     place = tmp_path / "study.db"
     uhebo.minimize(bowl, SPACE, 3, seed=0, storage=place)

@@ -86,7 +86,7 @@ def test_the_example_runs(example: Example, tmp_path: Path) -> None:
 
 def test_make_demo_runs_the_example() -> None:
     makefile = (FOLDER.parent / "Makefile").read_text(encoding="utf-8")
-    assert "demo: $(VENV)/installed\n\t$(BIN)/python examples/demo.py\n" in makefile
+    assert "demo: $(VENV)/demo\n\t$(BIN)/python examples/demo.py\n" in makefile
 
 
 def test_names_of_estimators_are_taken_once_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -532,6 +532,16 @@ def test_a_value_that_looks_mistyped_can_be_confirmed_from_the_report() -> None:
     assert f"<code>uhebo.amend(study, 7, {told:g})</code>" in report_html(study)
 
 
+def test_a_best_trial_that_lacks_a_parameter_has_a_report() -> None:
+    study = optuna.create_study(study_name="early")
+    rng = np.random.default_rng(0)
+    for x, y in rng.random((12, 2)).tolist():
+        space: dict[str, BaseDistribution] = {name: FloatDistribution(0, 1) for name in "xy"}
+        study.add_trial(create_trial(params={"x": x, "y": y}, distributions=space, value=x + y))
+    study.add_trial(create_trial(params={"x": 0.1}, distributions={"x": FloatDistribution(0, 1)}, value=-1.0))
+    assert "the model cannot judge it: it lacks a parameter" in report_html(study)
+
+
 @pytest.mark.parametrize(
     ("command", "line"),
     [

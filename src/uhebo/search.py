@@ -163,6 +163,7 @@ def search(
         study = _study(direction, how, searched)
         if extensions_of(study):
             study = corrected(study)  # takes parameters that Optuna would refuse
+        _warn_of_others(study, searched)
         enqueue(study, points, n_trials)
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
@@ -187,6 +188,18 @@ def search(
                     interrupt(study, trial)
             return Result(study, interrupted=True)
     return Result(study)
+
+
+def _warn_of_others(study: Study, searched: SearchSpace) -> None:
+    """Say that a study which is named has trials of what looks like another search."""
+    known = {*searched.distributions, *searched.constants}
+    others = [set(trial.params) - known for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))]
+    if count := sum(map(bool, others)):
+        logger.warning(
+            f"{count} trials of study {study.study_name!r} have parameters that this space has not "
+            f"({', '.join(sorted(set().union(*others)))}): they stay in the study, and the model learns little from "
+            "them; another study_name makes a study of its own"
+        )
 
 
 def _study(direction: Direction | dict[str, Direction], how: How, searched: SearchSpace) -> Study:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uhebo.diagnosis import recommend
@@ -44,12 +44,16 @@ def choices(views: Sequence[StudyView], place: str | None = None) -> list[Choice
     often = say_measured([view.value(trial) for trial in again], [trial.number for trial in again])
     said = [often + (", feasible" if view.constraints else "")]
     found = None
+    on_bounds: tuple[AtBound, ...] = ()
     if belief is not None:
-        expected = plus_minus(*(float(figure) for figure in belief.predict(best.params)))
-        said.append(f"the model expects {expected} there, noise left out")
+        if belief.space.contains(best.params):
+            expected = plus_minus(*(float(figure) for figure in belief.predict(best.params)))
+            said.append(f"the model expects {expected} there, noise left out")
+            on_bounds = bounds_of(best.params, belief.space)
+        else:
+            said.append("the model cannot judge it: it lacks a parameter, or has a value outside its range")
         with suppress(UheboError):
             found = recommend(view.study)
-    on_bounds = bounds_of(best.params, belief.space) if belief is not None else ()
     measured = Choice(
         "Best measured", shown(view.value(best)) + unit, tuple(said), dict(best.params), _hints(on_bounds, place)
     )
@@ -83,8 +87,9 @@ def _middle(views: Sequence[StudyView]) -> list[Choice]:
     values = [f"{shown(view.target)} {view.value(trial):.4g}" for view in views]
     said = [f"measured in trial {trial.number}, near the best in each objective"]
     for view in views:
-        if view.diagnosis.belief is not None:
-            mean, deviation = (float(figure) for figure in view.diagnosis.belief.predict(trial.params))
+        belief = view.diagnosis.belief
+        if belief is not None and belief.space.contains(trial.params):
+            mean, deviation = (float(figure) for figure in belief.predict(trial.params))
             said.append(f"the model of {shown(view.target)} expects {plus_minus(mean, deviation)} there")
     return [Choice("Middle of the front", ", ".join(values), tuple(said), dict(trial.params))]
 
@@ -100,8 +105,11 @@ def next_commands(views: Sequence[StudyView], place: str | None) -> tuple[list[s
     Beside it, what to do instead with values that look mistyped and are right as they are.
     """
     view = most_urgent(views)
+    diagnosis = view.diagnosis
+    if place is None:  # `optimize` makes one after the other, as many as there are to be
+        diagnosis = replace(diagnosis, trials=replace(diagnosis.trials, batch=None))
     words = place or "STUDY", view.target if view.several else None
-    found = view.diagnosis.commands(*words), view.diagnosis.confirmations(*words)
+    found = diagnosis.commands(*words), diagnosis.confirmations(*words)
     return _to_paste(found[0], place), _to_paste(found[1], place)
 
 
