@@ -30,11 +30,31 @@ def test_calls_per_trial() -> None:
 
 
 def test_regret_with_eight_at_once() -> None:
+    tuning = (ROOT / "results" / "tuning" / "tuning.md").read_text(encoding="utf-8")
+    found = re.search(
+        r"8 trials at once\. .*, (\d+) problems: .* a factor of ([\d.]+) in regret \(([\d.]+ to [\d.]+) within", tuning
+    )
+    assert found is not None
+    count, factor, within = found.groups()
     page = text("scaling-out")
-    simple, average = row("geometric mean")[2], row("geometric mean")[5]
-    assert f"regret of the best point is {simple} times that of one at a time" in page
-    assert f"the average regret {average} times" in page
-    assert "geometric mean of 13 problems" in page
+    assert f"is {factor} times that of one at a time (one standard error: {within}) in the geometric mean" in page
+    assert f"[{count} problems]" in page
+    assert f"cost a factor of {factor} in regret (one standard error: {within})" in text("how-it-decides")
+
+
+def test_rates_beside_optunas_own_loop() -> None:
+    table = (ROOT / "results" / "throughput" / "evaluation-0.md").read_text(encoding="utf-8")
+    rows = {
+        name: list(map(float, cells.split(" | ")))
+        for name, cells in re.findall(r"^\| (.*? \| .*?) \| (.*) \|$", table, re.M)[2:]
+    }
+    ratios = [ratio for name, cells in rows.items() if "/" in name for ratio in cells]
+    rates = [rate for name, cells in rows.items() if name.endswith("| worker") for rate in cells]
+    default = [rate for name, cells in rows.items() if name.endswith("| auto") for rate in cells]
+    page = text("scaling-out")
+    assert f"stores {min(ratios):.1f} to {max(ratios):.1f} times as many trials per second as Optuna's own loop" in page
+    assert f"({min(rates):.0f} to {max(rates):.0f} a second)" in page
+    assert f"The default method comes to {min(default):.0f} to {max(default):.0f}:" in page
 
 
 def test_nothing_was_lost_in_any_soak() -> None:
