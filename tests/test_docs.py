@@ -110,7 +110,8 @@ def test_figures_of_the_readme_are_those_of_the_records() -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert (
         f"statistically level (mean ranks among {len(rank)} entries: {rank['uhebo']}, {rank['smac3']} and "
-        f"{rank['botorch-qlognei']}; Optuna's GPSampler at its defaults {rank['optuna-gp']}, its TPE {rank['optuna-tpe']}, random points {rank['random']})"
+        f"{rank['botorch-qlognei']}; Optuna's GPSampler at its defaults {rank['optuna-gp']}, its TPE "
+        f"{rank['optuna-tpe']}, random points {rank['random']})"
     ) in text
     assert min(float(column("ranks", 4)[name]) for name in ("smac3", "botorch-qlognei")) > 0.05
     words = {7: "seventh", 12: "twelfth"}
