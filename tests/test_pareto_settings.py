@@ -10,6 +10,7 @@ import uhebo
 from uhebo import UHESampler
 from uhebo.errors import InvalidInputError
 from uhebo.methods import Method, Step
+from uhebo.pareto_result import ParetoResult
 
 SPACE = {"x": (0.0, 1.0)}
 DIRECTIONS: dict[str, Any] = {"yield": "maximize", "cost": "minimize"}
@@ -85,7 +86,9 @@ def test_a_reference_point_by_name(given: Any, tmp_path: Path) -> None:
     assert result.reference_point == {"yield": 0.2, "cost": 0.8}
     place: dict[str, Any] = {"storage": str(tmp_path / "two.db"), "study_name": "two"}
     uhebo.work(both, SPACE, 2, directions=DIRECTIONS, seed=0, reference_point=given, **place)
-    assert uhebo.load(place["storage"]).reference_point == {"yield": 0.2, "cost": 0.8}  # type: ignore[attr-defined]
+    stored = uhebo.load(place["storage"])
+    assert isinstance(stored, ParetoResult)
+    assert stored.reference_point == {"yield": 0.2, "cost": 0.8}
 
 
 def test_objectives_without_names_have_numbers() -> None:

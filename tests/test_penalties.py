@@ -12,6 +12,7 @@ from uhebo import UHESampler
 from uhebo.belief.penalties import penalties, penalties_of
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.believe import believe
+from uhebo.optuna_.trial_log import Penalties
 from uhebo.pareto_result import ParetoResult
 
 
@@ -125,8 +126,9 @@ def test_penalties_of_several_objectives_can_be_kept(caplog: pytest.LogCaptureFi
         x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
         return (1e6, -1e6) if x > 0.5 else (x + y, x - y)
 
-    for given, expected in (("detect", 2), ("keep", 0)):
-        sampler = UHESampler(seed=0, penalties=given)  # type: ignore[arg-type]
+    expected_by: dict[Penalties, int] = {"detect": 2, "keep": 0}
+    for given, expected in expected_by.items():
+        sampler = UHESampler(seed=0, penalties=given)
         study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
         caplog.clear()
         with caplog.at_level(logging.WARNING, "uhebo"):
