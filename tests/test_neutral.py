@@ -25,9 +25,10 @@ from uhebo_experiments.benchmarks.neutral_runs import (
     plan,
     problems_of,
     reached,
+    read_early,
     run,
 )
-from uhebo_experiments.peers.neutral import LIBRARIES, grids, make_library, takes
+from uhebo_experiments.peers.neutral import LIBRARIES, PLANNERS, grids, make_library, takes
 from uhebo_experiments.peers.relaxed import Relaxed
 from uhebo_experiments.peers.setting import Setting
 from uhebo_experiments.problems import bayesmark, coco
@@ -172,6 +173,36 @@ def record(*gaps: float) -> Record:
     """A run whose best value changed at the trials 1, 11, 21, …"""
     changes = [[1 + 10 * i, gap] for i, gap in enumerate(gaps)]
     return {"best": changes, "told": changes, "seconds": 0.0, "version": "1"}
+
+
+def test_a_long_run_read_early_is_the_shorter_one_where_nobody_told_its_length() -> None:
+    runs = {Run(name, "many", "alpine-30d", 0, 150): record(5.0, 4.0, 3.0, 2.0) for name in ("uhebo", "hebo")}
+    runs[Run("uhebo", "many", "alpine-30d", 0, 30)] = record(9.0)
+    runs[Run("hebo", PROTOCOL, bayesmark.TASKS[0], 0, 128)] = record(1.0)
+    found = read_early(runs)
+    assert found.items() >= runs.items()
+    (early,) = found.keys() - runs.keys()
+    assert early == Run("hebo", "many", "alpine-30d", 0, 30)
+    assert found[early]["best"] == found[early]["told"] == [[1, 5.0], [11, 4.0], [21, 3.0]]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.filterwarnings("ignore")
+def test_only_who_plans_looks_at_the_number_of_trials(name: str) -> None:
+    if name in NEEDED:
+        require(NEEDED[name], "see uhebo_experiments.benchmarks.neutral")
+    looked = []
+
+    class Watched(Setting):
+        def __getattribute__(self, field: str) -> Any:
+            looked.append(field)
+            return super().__getattribute__(field)
+
+    library = make_library(name, Watched(FLAT, False, False, 150, 1, 3))
+    for _ in range(13):  # past the random start
+        points = library.ask(1)
+        library.tell(points, [float(sum(points[0].values()))])
+    assert ("trials" in looked) == (name in PLANNERS)
 
 
 def test_where_the_best_value_changed() -> None:

@@ -41,11 +41,12 @@ from uhebo_experiments.benchmarks.neutral_runs import (
     budgets_of,
     plan,
     problems_of,
+    read_early,
     run,
     run_reference,
 )
 from uhebo_experiments.page import Page
-from uhebo_experiments.peers.neutral import LIBRARIES
+from uhebo_experiments.peers.neutral import LIBRARIES, PLANNERS
 from uhebo_experiments.peers.ranking import Board, rank_rows, regret_rows
 from uhebo_experiments.problems.bayesmark import TASKS, TUNED_ON, is_fresh
 from uhebo_experiments.runner import compute
@@ -64,7 +65,8 @@ def read_runs(folder: Path) -> tuple[Results, dict[Reference, Record]]:
         Run(h["library"], h["family"], h["problem"], h["seed"], h["budget"]): records[0]
         for h, records in Table(folder / RUNS)
     }
-    return runs, {Reference(h["problem"]): records[0] for h, records in Table(folder / REFERENCES)}
+    references = {Reference(h["problem"]): records[0] for h, records in Table(folder / REFERENCES)}
+    return read_early(runs), references
 
 
 def write(folder: Path) -> Path:
@@ -79,6 +81,10 @@ def write(folder: Path) -> Path:
         "best documented setting for the task (`uhebo_experiments/peers/neutral.py` names them), with its own start, "
         "which counts. Ranks are of the regret of the best point tried, without its noise; 1 is best. p is of "
         "Wilcoxon's test over problems, corrected by Holm's method for the number of other libraries."
+    )
+    page.text(
+        f"Told the number of trials: {', '.join(PLANNERS)}. The others search alike whatever it is, so a long run of "
+        "theirs, read early, counts as the shorter one."
     )
     for budget in sorted({cell.budget for cell in results if cell.family != PROTOCOL}):
         _budget(page, results, best, budget)
@@ -162,7 +168,7 @@ def _errors(results: Results) -> list[str]:
     """Errors of a library's own; its best value by then counts."""
     found: dict[tuple[str, str, str], int] = {}
     for cell, record in results.items():
-        if "error" in record:
+        if "error" in record and "early" not in record:
             key = (cell.library, cell.family, record["error"])
             found[key] = found.get(key, 0) + 1
     return [f"`{library}` ended early on {family} in {n} runs: {text}" for (library, family, text), n in found.items()]

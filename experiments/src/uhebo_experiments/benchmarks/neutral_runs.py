@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import optuna
 
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.numerics.threads import single_threaded
-from uhebo_experiments.peers.neutral import LIBRARIES, PACKAGES, make_library, takes
+from uhebo_experiments.peers.neutral import LIBRARIES, PACKAGES, PLANNERS, make_library, takes
 from uhebo_experiments.peers.relaxed import Relaxed
 from uhebo_experiments.peers.runs import LONGEST_ERROR, muted
 from uhebo_experiments.peers.setting import Library, Setting
@@ -119,6 +119,18 @@ def reached(told: Sequence[float], true: Sequence[float], optimum: float | None)
     return {"best": best, "told": by_told}
 
 
+def read_early(runs: Mapping[Run, Record]) -> dict[Run, Record]:
+    """The same runs, and in place of missing shorter ones what the shortest longer one had come to by then, of
+    libraries to which the number of trials is nothing."""
+    plain = sorted((cell for cell in runs if cell.family != PROTOCOL), key=lambda cell: cell.budget)
+    budgets, found = {cell.budget for cell in plain}, dict(runs)
+    for cell in (cell for cell in plain if cell.library not in PLANNERS):
+        for budget in (budget for budget in budgets if budget < cell.budget):
+            early = {kept: [c for c in runs[cell][kept] if c[0] <= budget] for kept in ("best", "told")}
+            found.setdefault(replace(cell, budget=budget), {**runs[cell], **early, "early": True})
+    return found
+
+
 @single_threaded
 @muted()
 def run_reference(cell: Reference) -> list[Record]:
@@ -153,7 +165,8 @@ def plan(
     budgets: Sequence[int] = BUDGETS,
 ) -> list[Run]:
     """Runs of the comparison, seed by seed, so that what is stopped early has as many seeds everywhere. Libraries are
-    left out where they are not meant for a task (`takes`)."""
+    left out where they are not meant for a task (`takes`), and have the longest run alone where the number of trials
+    is nothing to them (`PLANNERS`)."""
     for what, known, given in (("library", tuple(LIBRARIES), libraries), ("family", FAMILIES, families)):
         if unknown := [one for one in given if one not in known]:
             raise InvalidInputError(f"unknown {what} {unknown[0]!r}; choose among {', '.join(known)}")
@@ -162,7 +175,9 @@ def plan(
         for family in families:
             for name in problems_of(family):
                 task = Run(OURS, family, name, seed, 1).task
-                for budget in budgets_of(family, budgets):
-                    made = [Run(library, family, name, seed, budget) for library in libraries]
+                of_family = budgets_of(family, budgets)
+                for budget in of_family:
+                    running = [lib for lib in libraries if lib in PLANNERS or budget == max(of_family)]
+                    made = [Run(library, family, name, seed, budget) for library in running]
                     cells += [cell for cell in made if takes(cell.library, cell.setting(task))]
     return cells

@@ -238,6 +238,11 @@ PACKAGES = {"uhebo": "uhebo", "optuna": "optuna", "botorch": "botorch", "smac3":
 """First part of a name -> the package whose version is recorded."""
 
 
+PLANNERS = ("uhebo", "botorch", "smac3")
+"""Libraries whose search depends on the number of trials to come. The others do the same whatever it is, so that a long
+run of theirs, read early, is the shorter one."""
+
+
 def takes(name: str, of: Setting) -> bool:
     """Whether a library is meant for it: CMA-ES for functions of numbers, bayesian-optimization for no batches."""
     if name == "optuna-cma":
