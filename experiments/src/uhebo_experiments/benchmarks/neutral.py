@@ -26,6 +26,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     Results,
     board,
     common,
+    family_rows,
     lost_rows,
     random_rows,
     score_rows,
@@ -86,7 +87,8 @@ def write(folder: Path) -> Path:
         f"Told the number of trials: {', '.join(PLANNERS)}. The others search alike whatever it is, so a long run of "
         "theirs, read early, counts as the shorter one."
     )
-    for budget in sorted({cell.budget for cell in results if cell.family != PROTOCOL}):
+    budgets = sorted({cell.budget for cell in results if cell.family != PROTOCOL})
+    for budget in budgets:
         _budget(page, results, best, budget)
     page.heading("bayesmark's score")
     page.text(
@@ -103,6 +105,10 @@ def write(folder: Path) -> Path:
         page.text(f"Without a score, for want of a reference (`--reference`): {len(missing)} of {len(TASKS)} tasks.")
     for line in _errors(results):
         page.text(line)
+    page.heading("Every problem")
+    page.text(f"log10 of the regret, mean ± s.e.; + where {OURS} is better by a test over seeds, - where it is worse.")
+    for budget in budgets:
+        _every_problem(page, results, best, budget)
     return page.write(folder, "neutral")
 
 
@@ -117,46 +123,75 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
         page.text(f"`{OURS}` has not run on a whole family beside another library, so there is nothing to compare.")
         return
     if len(ends) > 1:
-        _ranks(page, results, best, [Group(name, budget, budget) for name in ends], "All families together")
-    for name, seen in ends.items():
-        for at in (*READ_EARLY.get(budget, ()), budget):
-            _ranks(page, results, best, [Group(name, budget, at)], f"{name}, after {at} of {budget} trials")
-        if name in NOISY:
-            words = f"{name}, by the value without noise of the point whose told value is best"
-            _ranks(page, results, best, [Group(name, budget, budget, "told")], words)
-        page.text(f"{name}: log10 of the regret, mean ± s.e.; + where {OURS} is better by a test over seeds, - worse:")
-        page.table(*regret_rows(seen))
+        _together(page, results, best, [Group(name, budget, budget) for name in ends], budget)
+    _families(page, results, best, list(ends), budget)
     page.text("Against random points:")
     page.table(*random_rows(ends), section=f"random-{budget}")
-    page.text("Where we lose: the best library's median regret is less than half of ours.")
-    for seen in ends.values():
-        page.table(*lost_rows(seen, {where: _parameters(where) for where in seen.problems}))
+    page.text("Where we lose: the best library's median regret is less than half of ours; worst first.")
+    page.table(*lost_rows(ends.values(), _parameters), section=f"lost-{budget}")
 
 
-def _ranks(page: Page, results: Results, best: dict[str, float], groups: Sequence[Group], words: str) -> None:
-    """Mean ranks, and by the medians over seeds with p-values of their own; once more with those of fewer seeds."""
-    quick, everybody = (board(results, groups, best, slow=slow) for slow in (False, True))
-    for seen in (quick, everybody) if _wider(everybody, quick) else (quick,):
-        if seen is not None:
-            page.text(f"{words}, {_seeds(seen)} seeds:")
-            page.table(*rank_rows(seen))
+def _together(page: Page, results: Results, best: dict[str, float], groups: Sequence[Group], budget: int) -> None:
+    """All families as one, and by the medians over seeds with p-values of their own; once more with those of fewer
+    seeds."""
+    for slow, seen in _quick_and_all(results, groups, best):
+        page.text(f"All families together, {_seeds(seen)}:")
+        page.table(*rank_rows(seen), section=f"ranks-{budget}{slow}")
+        if seen.seeds > 1:
             page.text("The same by the median run of each library on each problem:")
-            page.table(*rank_rows(seen.medians()))
+            page.table(*rank_rows(seen.medians()), section=f"medians-{budget}{slow}")
 
 
-def _wider(everybody: Board | None, quick: Board | None) -> bool:
-    return everybody is not None and (quick is None or len(everybody.libraries) > len(quick.libraries))
+def _families(page: Page, results: Results, best: dict[str, float], families: Sequence[str], budget: int) -> None:
+    """Mean ranks family by family, also before the end and by what was told; then by medians, then with those of fewer
+    seeds."""
+    page.text(
+        f"Mean ranks family by family, of the best point tried. + where {OURS} is significantly better over the "
+        "problems of the family, - where it is worse (Wilcoxon's test at 5 %, corrected by Holm's method)."
+    )
+    tables: dict[str, dict[str, Board]] = {"": {}, "-medians": {}, "-slow": {}, "-slow-medians": {}}
+    for name in families:
+        early = [at for at in READ_EARLY.get(budget, ()) if at < budget]
+        groups = {f"{name}, after {at}": Group(name, budget, at) for at in (*early, budget)}
+        if name in NOISY:
+            groups[f"{name}, best as told"] = Group(name, budget, budget, "told")
+        for words, group in groups.items():
+            for slow, seen in _quick_and_all(results, [group], best):
+                label = f"{words} ({_seeds(seen)})"
+                tables[slow][label] = seen
+                if seen.seeds > 1:
+                    tables[f"{slow}-medians"][label] = seen.medians()
+    for kind, boards in tables.items():
+        if boards:
+            page.text({"": "Libraries with all seeds:", "-slow": "With those of fewer seeds:"}.get(kind, "By medians:"))
+            page.table(*family_rows(boards), section=f"families-{budget}{kind}")
 
 
-def _seeds(seen: Board) -> int:
-    return len(next(iter(seen.regret.values())))
+def _quick_and_all(results: Results, groups: Sequence[Group], best: dict[str, float]) -> list[tuple[str, Board]]:
+    """The board of the libraries with all seeds, and under "-slow" the one of all libraries, where it has more."""
+    quick, everybody = (board(results, groups, best, slow=slow) for slow in (False, True))
+    found = [] if quick is None else [("", quick)]
+    if everybody is not None and (quick is None or len(everybody.libraries) > len(quick.libraries)):
+        found.append(("-slow", everybody))
+    return found
+
+
+def _every_problem(page: Page, results: Results, best: dict[str, float], budget: int) -> None:
+    for name in (name for name in FAMILIES if name != PROTOCOL):
+        if seen := board(results, [Group(name, budget, budget)], best, slow=False):
+            page.text(f"{name}, {budget} trials, {_seeds(seen)}:")
+            page.table(*regret_rows(seen))
+
+
+def _seeds(seen: Board) -> str:
+    return f"{seen.seeds} seed{'s' if seen.seeds > 1 else ''}"
 
 
 def _words(results: Results, family: str, budget: int) -> str:
     libraries, seeds = common(results, family, budget, slow=False)
     absent = [name for name in LIBRARIES if name not in libraries]
     without = f"; fewer seeds, none, or not meant for it: {', '.join(absent)}" if absent else ""
-    return f"{family} ({len(problems_of(family))} problems, {len(seeds)} seeds{without})"
+    return f"{family} ({len(problems_of(family))} problems, {len(seeds)} seed{'s' if len(seeds) > 1 else ''}{without})"
 
 
 def _parameters(where: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.neutral_runs import OURS, PROTOCOL, Reference, Run, problems_of
-from uhebo_experiments.peers.ranking import Board
+from uhebo_experiments.peers.ranking import LEVEL, Board, holm
 from uhebo_experiments.problems.bayesmark import run_loss, score
 from uhebo_experiments.table import Record
 
@@ -107,11 +107,27 @@ def floor_and_lowest(values: Iterable[float]) -> tuple[float, float]:
     return (0.5 * float(above.min()) if len(above) else FLOOR), lowest
 
 
-def lost_rows(seen: Board, parameters: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+def family_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]]:
+    """Mean ranks, one row per board and one column per library, the best over all rows first; + where ours is
+    significantly better over problems, - where it is worse (Holm's method in each row)."""
+    mean = {label: {name: rank for name, (rank, _) in seen.mean_rank().items()} for label, seen in boards.items()}
+    names = {name for ranks in mean.values() for name in ranks}
+    order = sorted(names, key=lambda name: np.mean([ranks[name] for ranks in mean.values() if name in ranks]))
+    rows = []
+    for label, seen in boards.items():
+        behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
+        p = holm({name: found[2] for name, found in behind.items()})
+        marks = {name: (" +" if found[0] > 0.0 else " -") if p[name] < LEVEL else "" for name, found in behind.items()}
+        cells = [f"{mean[label][name]:.2f}{marks.get(name, '')}" if name in mean[label] else "–" for name in order]
+        rows.append([label, *cells])
+    return ["family", *order], rows
+
+
+def lost_rows(boards: Iterable[Board], parameters: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     """Problems on which the best library's median regret is less than half of ours, worst first, and who is better by
     a test over seeds."""
     rows: list[tuple[float, list[str]]] = []
-    for where in seen.problems:
+    for seen, where in ((one, where) for one in boards for where in one.problems):
         medians = {name: float(np.median(seen.regret[where, name][:, -1])) for name in seen.libraries}
         first = min((name for name in seen.libraries if name != OURS), key=lambda name: medians[name])
         ratio = medians[OURS] / medians[first]
@@ -119,7 +135,7 @@ def lost_rows(seen: Board, parameters: Mapping[str, str]) -> tuple[list[str], li
             continue
         better = [name for name in seen.libraries if name != OURS and seen.outcome(where, name) == "loss"]
         shown = [f"{medians[OURS]:.3g}", f"{medians[first]:.3g}", first, f"{ratio:.3g}", ", ".join(better) or "–"]
-        rows.append((-ratio, [where, parameters[where], *shown]))
+        rows.append((-ratio, [where, parameters(where), *shown]))
     head = ["problem", "parameters", f"median of {OURS}", "of the best", "which is", "times", "better by a test"]
     return head, [row for _, row in sorted(rows)]
 

@@ -66,6 +66,10 @@ class Board:
             groups.setdefault((cell.problem, cell.library), []).append(np.maximum(top - values, floor))
         return cls(problems, libraries, {key: np.array(rows) for key, rows in groups.items()})
 
+    @property
+    def seeds(self) -> int:
+        return len(next(iter(self.regret.values())))
+
     def ranks(self) -> dict[str, Array]:
         """Library -> rank of its final regret, mean over seeds, by problem; ties share their mean rank.
 
