@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,15 @@ from tests.conftest import require
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.space import Categorical, Float, Int
 from uhebo_experiments.benchmarks import neutral as report
-from uhebo_experiments.benchmarks.neutral_board import Group, board, common, lost_rows, random_rows, score_rows
+from uhebo_experiments.benchmarks.neutral_board import (
+    Group,
+    board,
+    common,
+    lost_rows,
+    random_rows,
+    score_rows,
+    shared_by_most,
+)
 from uhebo_experiments.benchmarks.neutral_runs import (
     FAMILIES,
     PROTOCOL,
@@ -238,6 +247,18 @@ def test_ranks_losses_and_random_points_by_hand() -> None:
     rows = lost_rows([end], lambda _: "20")[1]
     assert rows == [["many zakharov-20d", "20", "4", "1.5", "random", "2.67", "random"]]
     assert random_rows({"many": end})[1][0][4:] == ["not worse", "zakharov-20d"]
+
+
+def test_families_that_most_libraries_share() -> None:
+    """HEBO has `many` alone: two others on 8 problems count for more than one on 8, and for less than one on 32."""
+    results = fabricated()
+    assert shared_by_most(results, ["many"], 60) == ("many",)
+    for cell, found in fabricated().items():
+        if cell.library != "hebo" and cell.problem == "alpine-30d":
+            for name in problems_of("bbob-mixint"):
+                results[replace(cell, family="bbob-mixint", problem=name)] = found
+    assert shared_by_most(results, ["many", "bbob-mixint"], 60) == ("many", "bbob-mixint")
+    assert shared_by_most(results, ["bbob-mixint"], 60) == ()  # all have as many seeds as ours
 
 
 def test_without_an_optimum_regret_is_above_the_best_value_known() -> None:

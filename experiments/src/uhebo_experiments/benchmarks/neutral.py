@@ -30,6 +30,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     lost_rows,
     random_rows,
     score_rows,
+    shared_by_most,
 )
 from uhebo_experiments.benchmarks.neutral_runs import (
     BUDGETS,
@@ -123,7 +124,7 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
         page.text(f"`{OURS}` has not run on a whole family beside another library, so there is nothing to compare.")
         return
     if len(ends) > 1:
-        _together(page, results, best, [Group(name, budget, budget) for name in ends], budget)
+        _together(page, results, best, list(ends), budget)
     _families(page, results, best, list(ends), budget)
     page.text("Against random points:")
     page.table(*random_rows(ends), section=f"random-{budget}")
@@ -131,15 +132,19 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
     page.table(*lost_rows(ends.values(), _parameters), section=f"lost-{budget}")
 
 
-def _together(page: Page, results: Results, best: dict[str, float], groups: Sequence[Group], budget: int) -> None:
-    """All families as one, and by the medians over seeds with p-values of their own; once more with those of fewer
-    seeds."""
-    for slow, seen in _quick_and_all(results, groups, best):
-        page.text(f"All families together, {_seeds(seen)}:")
-        page.table(*rank_rows(seen), section=f"ranks-{budget}{slow}")
+def _together(page: Page, results: Results, best: dict[str, float], families: Sequence[str], budget: int) -> None:
+    """Families as one, and by the medians over seeds with p-values of their own: all of them under the libraries that
+    have run them with all seeds, then those that most libraries share."""
+    wide = shared_by_most(results, families, budget)
+    for kind, names, slow in (("", families, False), ("-slow", wide, True)):
+        seen = board(results, [Group(name, budget, budget) for name in names], best, slow=slow) if names else None
+        if seen is None:
+            continue
+        page.text(f"Together ({', '.join(names)}; {len(seen.problems)} problems, {_seeds(seen)}):")
+        page.table(*rank_rows(seen), section=f"ranks-{budget}{kind}")
         if seen.seeds > 1:
             page.text("The same by the median run of each library on each problem:")
-            page.table(*rank_rows(seen.medians()), section=f"medians-{budget}{slow}")
+            page.table(*rank_rows(seen.medians()), section=f"medians-{budget}{kind}")
 
 
 def _families(page: Page, results: Results, best: dict[str, float], families: Sequence[str], budget: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -63,6 +64,22 @@ def common(results: Results, family: str, budget: int, *, slow: bool = True) -> 
     libraries = sorted(seeds, key=lambda name: (name != OURS, name))
     shared = set.intersection(*seeds.values()) if seeds else set()
     return libraries, sorted(shared)
+
+
+def shared_by_most(results: Results, families: Sequence[str], budget: int) -> tuple[str, ...]:
+    """The families with the most libraries times problems among those that share libraries at all, beside ours; none
+    where all libraries have as many seeds as ours on all of them."""
+    names = {family: set(common(results, family, budget)[0]) for family in families}
+    if all(names[family] == set(common(results, family, budget, slow=False)[0]) for family in families):
+        return ()
+    subsets = (some for count in range(1, len(families) + 1) for some in combinations(families, count))
+
+    def runs(some: tuple[str, ...]) -> int:
+        return len(set.intersection(*(names[family] for family in some)) - {OURS}) * sum(
+            len(problems_of(family)) for family in some
+        )
+
+    return max(subsets, key=runs)
 
 
 def board(results: Results, groups: Sequence[Group], best: Mapping[str, float], *, slow: bool = True) -> Board | None:
