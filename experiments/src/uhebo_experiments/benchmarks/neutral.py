@@ -142,7 +142,7 @@ def _together(page: Page, results: Results, best: dict[str, float], families: Se
             continue
         page.text(f"Together ({', '.join(names)}; {len(seen.problems)} problems, {_seeds(seen)}):")
         page.table(*rank_rows(seen), section=f"ranks-{budget}{kind}")
-        if seen.seeds > 1:
+        if seen.seeds[1] > 1:
             page.text("The same by the median run of each library on each problem:")
             page.table(*rank_rows(seen.medians()), section=f"medians-{budget}{kind}")
 
@@ -164,7 +164,7 @@ def _families(page: Page, results: Results, best: dict[str, float], families: Se
             for slow, seen in _quick_and_all(results, [group], best):
                 label = f"{words} ({_seeds(seen)})"
                 tables[slow][label] = seen
-                if seen.seeds > 1:
+                if seen.seeds[1] > 1:
                     tables[f"{slow}-medians"][label] = seen.medians()
     for kind, boards in tables.items():
         if boards:
@@ -189,7 +189,8 @@ def _every_problem(page: Page, results: Results, best: dict[str, float], budget:
 
 
 def _seeds(seen: Board) -> str:
-    return f"{seen.seeds} seed{'s' if seen.seeds > 1 else ''}"
+    fewest, most = seen.seeds
+    return f"{fewest} to {most} seeds" if fewest < most else f"{most} seeds" if most > 1 else "1 seed"
 
 
 def _words(results: Results, family: str, budget: int) -> str:

@@ -83,19 +83,22 @@ def shared_by_most(results: Results, families: Sequence[str], budget: int) -> tu
 
 
 def board(results: Results, groups: Sequence[Group], best: Mapping[str, float], *, slow: bool = True) -> Board | None:
-    """Regret of the libraries that have run in all these groups, at the seeds that all have; None where ours and
-    another one have none in common.
+    """Regret of the libraries that have run in all these groups, at the seeds that they all have of each; None where
+    ours and another one have none in common.
 
     Where no optimum is known (models), it is above the best value seen, at least half the smallest distance to it.
     `best` are best values by problem that are known otherwise.
     """
-    parts = [common(results, group.family, group.budget, slow=slow) for group in groups]
-    libraries = [name for name in parts[0][0] if all(name in names for names, _ in parts)]
-    seeds = sorted(set.intersection(*(set(shared) for _, shared in parts)))
-    if OURS not in libraries or len(libraries) < 2 or not seeds:
+    parts = [common(results, group.family, group.budget, slow=slow)[0] for group in groups]
+    libraries = [name for name in parts[0] if all(name in names for names in parts)]
+    if OURS not in libraries or len(libraries) < 2:
         return None
     regret: dict[tuple[str, str], Array] = {}
     for group in groups:
+        have = seeds_of(results, group.family, group.budget)
+        seeds = sorted(set.intersection(*(have[library] for library in libraries)))
+        if not seeds:
+            return None
         for name in problems_of(group.family):
             label = f"{group.family} {name}"
             runs = {

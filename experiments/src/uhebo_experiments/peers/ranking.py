@@ -67,8 +67,10 @@ class Board:
         return cls(problems, libraries, {key: np.array(rows) for key, rows in groups.items()})
 
     @property
-    def seeds(self) -> int:
-        return len(next(iter(self.regret.values())))
+    def seeds(self) -> tuple[int, int]:
+        """The fewest and the most on a problem."""
+        counts = [len(runs) for runs in self.regret.values()]
+        return min(counts), max(counts)
 
     def ranks(self) -> dict[str, Array]:
         """Library -> rank of its final regret, mean over seeds, by problem; ties share their mean rank.
@@ -79,8 +81,11 @@ class Board:
         from scipy.stats import rankdata
 
         def of(pool: Sequence[str]) -> dict[str, Array]:
-            final = np.array([[self.regret[where, name][:, -1] for where in self.problems] for name in pool])
-            return dict(zip(pool, rankdata(final, axis=0).mean(axis=2), strict=True))
+            by_problem = [
+                rankdata([self.regret[where, name][:, -1] for name in pool], axis=0).mean(axis=1)
+                for where in self.problems
+            ]
+            return dict(zip(pool, np.transpose(by_problem), strict=True))
 
         others = [name for name in self.libraries if name not in OUR_METHODS]
         ours = [name for name in self.libraries if name in OUR_METHODS]
