@@ -144,6 +144,7 @@ figures: $(VENV)/all
 	$(BIN)/python -m uhebo_experiments.benchmarks.typos --judge --out results/typos
 	$(BIN)/python -m uhebo_experiments.benchmarks.settled --page --out results/settled
 	$(BIN)/python -m uhebo_experiments.benchmarks.tuning --page --out results/tuning
+	$(BIN)/python -m uhebo_experiments.benchmarks.neutral --page --out results/neutral
 	$(BIN)/python -m uhebo_experiments.benchmarks.front_recipe --page --seeds 6 --out results/front_recipe
 	$(BIN)/python -m uhebo_experiments.benchmarks.many_parameters --page --seeds 2 --out results/many_parameters
 	$(BIN)/python -m uhebo_experiments.benchmarks.front --out docs/figures

@@ -18,6 +18,7 @@ WRITTEN_BY = {
     "results/reproduction": ("uhebo reproduce all --out results/reproduction", "reproduce"),
     "results/peers": ("uhebo bench peers --set reporting --seeds 10 --budget 50 --out results/peers", "peers"),
     "results/real_problems": ("uhebo bench real-problems --page --out results/real_problems", "benchmarks"),
+    "results/neutral": ("neutral --page --out results/neutral", "benchmarks"),
     "results/pareto": ("uhebo bench pareto --page --out results/pareto", "benchmarks"),
     "results/hyperparameters": ("uhebo bench hyperparameters --page --out results/hyperparameters", "arena"),
     "results/typos": ("typos --judge --out results/typos", "benchmarks"),

@@ -24,6 +24,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     lost_rows,
     random_rows,
     score_rows,
+    seconds_rows,
     shared_by_most,
 )
 from uhebo_experiments.benchmarks.neutral_runs import (
@@ -244,6 +245,8 @@ def test_ranks_losses_and_random_points_by_hand() -> None:
     assert early is not None
     assert early.mean_rank()["uhebo"][0] == 1.0
     assert early.regret["many alpine-30d", "random"][:, 0].tolist() == [2.0 + s for s in range(7)]
+    taken = {cell: {**found, "seconds": len(cell.library) + cell.seed} for cell, found in results.items()}
+    assert seconds_rows(taken, 60)[1] == [["hebo", "4.5"], ["uhebo", "8"], ["random", "9"]]
     rows = lost_rows([end], lambda _: "20")[1]
     assert rows == [["many zakharov-20d", "20", "4", "1.5", "random", "2.67", "random"]]
     assert random_rows({"many": end})[1][0][4:] == ["not worse", "zakharov-20d"]

@@ -30,6 +30,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     lost_rows,
     random_rows,
     score_rows,
+    seconds_rows,
     shared_by_most,
 )
 from uhebo_experiments.benchmarks.neutral_runs import (
@@ -130,6 +131,8 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
     page.table(*random_rows(ends), section=f"random-{budget}")
     page.text("Where we lose: the best library's median regret is less than half of ours; worst first.")
     page.table(*lost_rows(ends.values(), _parameters), section=f"lost-{budget}")
+    page.text("CPU seconds of ask and tell in a whole run, median over runs; evaluations do not count:")
+    page.table(*seconds_rows(results, budget), section=f"seconds-{budget}")
 
 
 def _together(page: Page, results: Results, best: dict[str, float], families: Sequence[str], budget: int) -> None:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.neutral_runs import OURS, PROTOCOL, Reference, Run, problems_of
+from uhebo_experiments.benchmarks.neutral_runs import FAMILIES, OURS, PROTOCOL, Reference, Run, problems_of
 from uhebo_experiments.peers.ranking import LEVEL, Board, holm
 from uhebo_experiments.problems.bayesmark import run_loss, score
 from uhebo_experiments.table import Record
@@ -174,6 +174,23 @@ def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
         worst = ", ".join(where.partition(" ")[2] for where in worse) or "none"
         rows.append([name, f"{ranks[OURS].mean():.2f}", f"{mean:+.2f} ± {error:.2f}", f"{p:.2g}", verdict, worst])
     return ["family", "mean rank", "random behind", "p", "", "problems with a larger median regret"], rows
+
+
+def seconds_rows(results: Results, budget: int) -> tuple[list[str], list[list[str]]]:
+    """CPU seconds of ask and tell of a whole run: median over the runs of each family, quickest library first."""
+    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for cell, record in results.items():
+        if cell.budget == budget and "early" not in record and "error" not in record:
+            taken[cell.library, cell.family].append(record["seconds"])
+    families = list(dict.fromkeys(family for family in FAMILIES if any(family == of for _, of in taken)))
+    middle = {key: float(np.median(seconds)) for key, seconds in taken.items()}
+    libraries = sorted(
+        {name for name, _ in taken}, key=lambda name: min(middle.get((name, of), np.inf) for of in families)
+    )
+    rows = [
+        [name, *(f"{middle[name, of]:.2g}" if (name, of) in middle else "–" for of in families)] for name in libraries
+    ]
+    return ["library", *families], rows
 
 
 def score_rows(
