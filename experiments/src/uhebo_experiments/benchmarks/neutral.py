@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from uhebo_experiments.benchmarks.common import days
+from uhebo_experiments.benchmarks.neutral_aims import aim_rows
 from uhebo_experiments.benchmarks.neutral_board import (
     Group,
     Results,
@@ -124,6 +125,9 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
     if not ends:
         page.text(f"`{OURS}` has not run on a whole family beside another library, so there is nothing to compare.")
         return
+    if stages := READ_EARLY.get(budget):
+        page.text("What was to be reached:")
+        page.table(*aim_rows(results, best, list(ends), budget, (*stages, budget)), section=f"aims-{budget}", wrap=True)
     if len(ends) > 1:
         _together(page, results, best, list(ends), budget)
     _families(page, results, best, list(ends), budget)

@@ -1,0 +1,93 @@
+"""What the neutral report was to reach, and whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from uhebo_experiments.benchmarks.neutral_board import Group, Results, board, shared_by_most
+from uhebo_experiments.benchmarks.neutral_runs import OURS
+from uhebo_experiments.peers.ranking import LEVEL, Board, holm
+
+NOISY_AND_MIXED = ("bbob-noisy", "noisy", "bbob-mixint", "models")
+"""Families on which ours is to be level with the best at every stage."""
+Row = list[str]
+AIMS = (
+    "first by mean rank",
+    "first by the median run",
+    "significantly ahead of all others but one",
+    "noise and mixed families: level with the best at every stage",
+    "on no family worse than random points",
+)
+
+
+def aim_rows(
+    results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, stages: Sequence[int]
+) -> tuple[Row, list[Row]]:
+    """Aims, and what was seen: under the libraries with all seeds on all families, and under most libraries on the
+    families that they share."""
+    head, rows = ["aim"], [[aim] for aim in AIMS]
+    for names, slow in ((tuple(families), False), (shared_by_most(results, families, budget), True)):
+        seen = board(results, [Group(name, budget, budget) for name in names], best, slow=slow) if names else None
+        if seen is None:
+            continue
+        head += [f"{len(seen.libraries)} libraries, {len(seen.problems)} problems: {', '.join(names)}", "reached"]
+        level = [name for name in names if name in NOISY_AND_MIXED]
+        found = [
+            *_first(seen),
+            _level(results, best, level, budget, stages, slow),
+            _never_worse(results, best, names, budget, slow),
+        ]
+        for row, cells in zip(rows, found, strict=True):
+            row += cells
+    return head, rows
+
+
+def _first(seen: Board) -> list[Row]:
+    """By mean rank, by medians, and told apart from all others but one."""
+    rows = []
+    for one in (seen, seen.medians()):
+        ranks = one.mean_rank()
+        leader = min(ranks, key=lambda name: ranks[name][0])
+        second = min((name for name in ranks if name != OURS), key=lambda name: ranks[name][0])
+        rows.append([f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}", _yes(leader == OURS)])
+    level = [name for name, (mean, p) in _tests(seen).items() if not (mean > 0.0 and p < LEVEL)]
+    return [*rows, [f"not of {', '.join(level)}" if level else "of all", _yes(len(level) <= 1)]]
+
+
+def _level(
+    results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, stages: Sequence[int], slow: bool
+) -> Row:
+    """Whether the library with the best mean rank is significantly ahead of ours on a family at some stage."""
+    behind = []
+    for name in families:
+        for at in stages:
+            seen = board(results, [Group(name, budget, at)], best, slow=slow)
+            if seen is None:
+                continue
+            ranks, tests = seen.mean_rank(), _tests(seen)
+            leader = min(ranks, key=lambda library: ranks[library][0])
+            if leader != OURS and tests[leader][1] < LEVEL:
+                behind.append(f"{name} after {at} ({leader})")
+    return [f"behind on {', '.join(behind)}" if behind else f"after {', '.join(map(str, stages))}", _yes(not behind)]
+
+
+def _never_worse(results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, slow: bool) -> Row:
+    worse = []
+    for name in families:
+        seen = board(results, [Group(name, budget, budget)], best, slow=slow)
+        if seen is not None and "random" in seen.libraries:
+            mean, _, p = seen.behind("random")
+            if mean < 0.0 and p < LEVEL:
+                worse.append(name)
+    return [f"worse on {', '.join(worse)}" if worse else "better or level", _yes(not worse)]
+
+
+def _tests(seen: Board) -> dict[str, tuple[float, float]]:
+    """Library -> how far it is behind ours, and the p-value over problems, corrected by Holm's method."""
+    behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
+    p = holm({name: found[2] for name, found in behind.items()})
+    return {name: (found[0], p[name]) for name, found in behind.items()}
+
+
+def _yes(reached: bool) -> str:
+    return "yes" if reached else "no"
