@@ -19,7 +19,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ REGRESSION = ("diabetes",)
 SCORERS = {"acc": "accuracy", "nll": "neg_log_loss", "mae": "neg_mean_absolute_error", "mse": "neg_mean_squared_error"}
 WORST = {"acc": 0.0, "nll": 35.0, "mae": 1e3, "mse": 1e5}
 """The largest loss told of each metric."""
+REMEMBERED = 4096
+"""Losses that are kept: models that draw no random numbers are asked for the same settings again and again."""
 LOGIT = "logit "
 """How the name of a parameter begins that is asked for on the logit scale."""
 
@@ -178,26 +180,32 @@ def _logistic(model: str, given: Mapping[str, Any], state: int) -> Any:
 
 def task(name: str, _: int = 0) -> Task:
     """A task by name; the seed changes nothing, for the data and their folds are always the same."""
-    model, data, metric = name.split()
+    model, data = name.split()[:2]
 
     def evaluate(params: Params, noise: Rng) -> tuple[float, float]:
-        from sklearn.model_selection import cross_val_score
-
-        X, y = known(data)
-        made = estimator(model, data, metric, settings(params), int(noise.integers(2**31)))
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # strange parameters are what optimisers try
-            try:
-                scores = cross_val_score(made, X, y, scoring=SCORERS[metric], cv=FOLDS, error_score="raise")
-            except (
-                ValueError
-            ):  # what scikit-learn raises on values that are not finite, and on parts that are too small
-                return WORST[metric], WORST[metric]
-        loss = -float(np.mean(scores))
-        loss = min(loss, WORST[metric]) if math.isfinite(loss) else WORST[metric]
-        return loss, loss
+        state = int(noise.integers(2**31))
+        value = loss(name, tuple(sorted(settings(params).items())), 0 if model in EXACT else state)
+        return value, value
 
     return Task(name, "models", space_of(model, data), evaluate, None, noisy=model not in EXACT)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def loss(name: str, given: tuple[tuple[str, Any], ...], state: int) -> float:
+    """Of a task's model with these settings and random state: the mean over the folds."""
+    from sklearn.model_selection import cross_val_score
+
+    model, data, metric = name.split()
+    X, y = known(data)
+    made = estimator(model, data, metric, dict(given), state)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # strange parameters are what optimisers try
+        try:
+            scores = cross_val_score(made, X, y, scoring=SCORERS[metric], cv=FOLDS, error_score="raise")
+        except ValueError:  # what scikit-learn raises on values that are not finite, and on parts that are too small
+            return WORST[metric]
+    found = -float(np.mean(scores))
+    return min(found, WORST[metric]) if math.isfinite(found) else WORST[metric]
 
 
 EXACT = ("kNN", "linear", "lasso")
