@@ -303,6 +303,7 @@ def test_the_page_is_written_from_records(tmp_path: Path, capsys: pytest.Capture
     table = Table(tmp_path / RUNS)
     for cell, found in fabricated().items():
         table.add(cell, [found | ({"error": "ValueError: deep inside"} if cell.library == "hebo" else {})])
+    table.add(Run("random", PROTOCOL, "kNN iris acc", 0, 128), [record(-0.6)])
     Table(tmp_path / report.REFERENCES).add(Reference("kNN iris acc"), [{"best": -1.0, "median": -0.5}])
     report.main(["--page", "--out", str(tmp_path)])
     assert "wrote" in capsys.readouterr().out

@@ -17,7 +17,7 @@ Needs `pip install 'uhebo-experiments[neutral]'`, and for HEBO, which pins old v
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uhebo_experiments.benchmarks.common import days
@@ -93,6 +93,18 @@ def write(folder: Path) -> Path:
     budgets = sorted({cell.budget for cell in results if cell.family != PROTOCOL})
     for budget in budgets:
         _budget(page, results, best, budget)
+    if any(cell.family == PROTOCOL for cell in results):
+        _scores(page, results, references)
+    for line in _errors(results):
+        page.text(line)
+    page.heading("Every problem")
+    page.text(f"log10 of the regret, mean ± s.e.; + where {OURS} is better by a test over seeds, - where it is worse.")
+    for budget in budgets:
+        _every_problem(page, results, best, budget)
+    return page.write(folder, "neutral")
+
+
+def _scores(page: Page, results: Results, references: Mapping[Reference, Record]) -> None:
     page.heading("bayesmark's score")
     page.text(
         f"100 is the best value known of each task ({REFERENCE_POINTS} random points, a search by TPE as long), 0 the "
@@ -106,13 +118,6 @@ def write(folder: Path) -> Path:
     page.table(*score_rows(results, references, [name for name in TASKS if is_fresh(name)]), section="bayesmark-fresh")
     if missing := [name for name in TASKS if Reference(name) not in references]:
         page.text(f"Without a score, for want of a reference (`--reference`): {len(missing)} of {len(TASKS)} tasks.")
-    for line in _errors(results):
-        page.text(line)
-    page.heading("Every problem")
-    page.text(f"log10 of the regret, mean ± s.e.; + where {OURS} is better by a test over seeds, - where it is worse.")
-    for budget in budgets:
-        _every_problem(page, results, best, budget)
-    return page.write(folder, "neutral")
 
 
 def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -> None:

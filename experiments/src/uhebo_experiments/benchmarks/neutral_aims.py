@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from uhebo_experiments.benchmarks.neutral_board import Group, Results, board, shared_by_most
+from uhebo_experiments.benchmarks.neutral_board import Group, Results, board, shared_by_most, tested
 from uhebo_experiments.benchmarks.neutral_runs import OURS
-from uhebo_experiments.peers.ranking import LEVEL, Board, holm
+from uhebo_experiments.peers.ranking import LEVEL, Board
 
 NOISY_AND_MIXED = ("bbob-noisy", "noisy", "bbob-mixint", "models")
 """Families on which ours is to be level with the best at every stage."""
@@ -50,7 +50,7 @@ def _first(seen: Board) -> list[Row]:
         leader = min(ranks, key=lambda name: ranks[name][0])
         second = min((name for name in ranks if name != OURS), key=lambda name: ranks[name][0])
         rows.append([f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}", _yes(leader == OURS)])
-    level = [name for name, (mean, p) in _tests(seen).items() if not (mean > 0.0 and p < LEVEL)]
+    level = [name for name, (mean, p) in tested(seen).items() if not (mean > 0.0 and p < LEVEL)]
     return [*rows, [f"not of {', '.join(level)}" if level else "of all", _yes(len(level) <= 1)]]
 
 
@@ -64,7 +64,7 @@ def _level(
             seen = board(results, [Group(name, budget, at)], best, slow=slow)
             if seen is None:
                 continue
-            ranks, tests = seen.mean_rank(), _tests(seen)
+            ranks, tests = seen.mean_rank(), tested(seen)
             leader = min(ranks, key=lambda library: ranks[library][0])
             if leader != OURS and tests[leader][1] < LEVEL:
                 behind.append(f"{name} after {at} ({leader})")
@@ -80,13 +80,6 @@ def _never_worse(results: Results, best: Mapping[str, float], families: Sequence
             if mean < 0.0 and p < LEVEL:
                 worse.append(name)
     return [f"worse on {', '.join(worse)}" if worse else "better or level", _yes(not worse)]
-
-
-def _tests(seen: Board) -> dict[str, tuple[float, float]]:
-    """Library -> how far it is behind ours, and the p-value over problems, corrected by Holm's method."""
-    behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
-    p = holm({name: found[2] for name, found in behind.items()})
-    return {name: (found[0], p[name]) for name, found in behind.items()}
 
 
 def _yes(reached: bool) -> str:

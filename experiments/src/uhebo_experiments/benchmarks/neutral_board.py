@@ -135,12 +135,17 @@ def family_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
     order = sorted(names, key=lambda name: np.mean([ranks[name] for ranks in mean.values() if name in ranks]))
     rows = []
     for label, seen in boards.items():
-        behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
-        p = holm({name: found[2] for name, found in behind.items()})
-        marks = {name: (" +" if found[0] > 0.0 else " -") if p[name] < LEVEL else "" for name, found in behind.items()}
+        marks = {name: "" if p >= LEVEL else " +" if mean > 0.0 else " -" for name, (mean, p) in tested(seen).items()}
         cells = [f"{mean[label][name]:.2f}{marks.get(name, '')}" if name in mean[label] else "–" for name in order]
         rows.append([label, *cells])
     return ["family", *order], rows
+
+
+def tested(seen: Board) -> dict[str, tuple[float, float]]:
+    """Library -> how far its rank is behind ours, and the p-value over problems, corrected by Holm's method."""
+    behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
+    p = holm({name: found[2] for name, found in behind.items()})
+    return {name: (found[0], p[name]) for name, found in behind.items()}
 
 
 def lost_rows(boards: Iterable[Board], parameters: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
