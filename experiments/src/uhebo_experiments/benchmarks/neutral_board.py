@@ -67,19 +67,20 @@ def common(results: Results, family: str, budget: int, *, slow: bool = True) -> 
 
 
 def shared_by_most(results: Results, families: Sequence[str], budget: int) -> tuple[str, ...]:
-    """The families with the most libraries times problems among those that share libraries at all, beside ours; none
-    where all libraries have as many seeds as ours on all of them."""
+    """Of the families that share a library with fewer seeds than ours, or with fewer families, those with the most
+    other libraries times problems; none where no library has fewer."""
     names = {family: set(common(results, family, budget)[0]) for family in families}
-    if all(names[family] == set(common(results, family, budget, slow=False)[0]) for family in families):
-        return ()
-    subsets = (some for count in range(1, len(families) + 1) for some in combinations(families, count))
+    quick = set.intersection(*(set(common(results, family, budget, slow=False)[0]) for family in families))
+    shared: dict[tuple[str, ...], set[str]] = {
+        some: set.intersection(*(names[family] for family in some))
+        for count in range(1, len(families) + 1)
+        for some in combinations(families, count)
+    }
 
     def runs(some: tuple[str, ...]) -> int:
-        return len(set.intersection(*(names[family] for family in some)) - {OURS}) * sum(
-            len(problems_of(family)) for family in some
-        )
+        return len(shared[some] - {OURS}) * sum(len(problems_of(family)) for family in some)
 
-    return max(subsets, key=runs)
+    return max((some for some, libraries in shared.items() if libraries - quick), key=runs, default=())
 
 
 def board(results: Results, groups: Sequence[Group], best: Mapping[str, float], *, slow: bool = True) -> Board | None:
