@@ -10,7 +10,8 @@ from uhebo_experiments.peers.ranking import LEVEL, Board
 
 NOISY_AND_MIXED = ("bbob-noisy", "noisy", "bbob-mixint", "models")
 """Families on which ours is to be level with the best at every stage."""
-Row = list[str]
+Found = tuple[bool, str]
+"""Whether an aim was reached, and what was seen."""
 AIMS = (
     "first by mean rank",
     "first by the median run",
@@ -22,7 +23,7 @@ AIMS = (
 
 def aim_rows(
     results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, stages: Sequence[int]
-) -> tuple[Row, list[Row]]:
+) -> tuple[list[str], list[list[str]]]:
     """Aims, and what was seen: under the libraries with all seeds on all families, and under most libraries on the
     families that they share."""
     head, rows = ["aim"], [[aim] for aim in AIMS]
@@ -30,33 +31,33 @@ def aim_rows(
         seen = board(results, [Group(name, budget, budget) for name in names], best, slow=slow) if names else None
         if seen is None:
             continue
-        head += [f"{len(seen.libraries)} libraries, {len(seen.problems)} problems: {', '.join(names)}", "reached"]
+        head.append(f"{len(seen.libraries)} libraries, {len(seen.problems)} problems: {', '.join(names)}")
         level = [name for name in names if name in NOISY_AND_MIXED]
         found = [
             *_first(seen),
             _level(results, best, level, budget, stages, slow),
             _never_worse(results, best, names, budget, slow),
         ]
-        for row, cells in zip(rows, found, strict=True):
-            row += cells
+        for row, (reached, text) in zip(rows, found, strict=True):
+            row.append(f"{'yes' if reached else 'no'}: {text}")
     return head, rows
 
 
-def _first(seen: Board) -> list[Row]:
+def _first(seen: Board) -> list[Found]:
     """By mean rank, by medians, and told apart from all others but one."""
     rows = []
     for one in (seen, seen.medians()):
         ranks = one.mean_rank()
         leader = min(ranks, key=lambda name: ranks[name][0])
         second = min((name for name in ranks if name != OURS), key=lambda name: ranks[name][0])
-        rows.append([f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}", _yes(leader == OURS)])
+        rows.append((leader == OURS, f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}"))
     level = [name for name, (mean, p) in tested(seen).items() if not (mean > 0.0 and p < LEVEL)]
-    return [*rows, [f"not of {', '.join(level)}" if level else "of all", _yes(len(level) <= 1)]]
+    return [*rows, (len(level) <= 1, f"not of {', '.join(level)}" if level else "of all")]
 
 
 def _level(
     results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, stages: Sequence[int], slow: bool
-) -> Row:
+) -> Found:
     """Whether the library with the best mean rank is significantly ahead of ours on a family at some stage."""
     behind = []
     for name in families:
@@ -68,10 +69,12 @@ def _level(
             leader = min(ranks, key=lambda library: ranks[library][0])
             if leader != OURS and tests[leader][1] < LEVEL:
                 behind.append(f"{name} after {at} ({leader})")
-    return [f"behind on {', '.join(behind)}" if behind else f"after {', '.join(map(str, stages))}", _yes(not behind)]
+    return not behind, f"behind on {', '.join(behind)}" if behind else f"after {', '.join(map(str, stages))}"
 
 
-def _never_worse(results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, slow: bool) -> Row:
+def _never_worse(
+    results: Results, best: Mapping[str, float], families: Sequence[str], budget: int, slow: bool
+) -> Found:
     worse = []
     for name in families:
         seen = board(results, [Group(name, budget, budget)], best, slow=slow)
@@ -79,8 +82,4 @@ def _never_worse(results: Results, best: Mapping[str, float], families: Sequence
             mean, _, p = seen.behind("random")
             if mean < 0.0 and p < LEVEL:
                 worse.append(name)
-    return [f"worse on {', '.join(worse)}" if worse else "better or level", _yes(not worse)]
-
-
-def _yes(reached: bool) -> str:
-    return "yes" if reached else "no"
+    return not worse, f"worse on {', '.join(worse)}" if worse else "better or level"
