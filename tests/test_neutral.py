@@ -14,6 +14,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution
 
 from tests.conftest import require
+from tests.pages import ROOT
 from uhebo.errors import InvalidInputError, UheboError
 from uhebo.space import Categorical, Float, Int
 from uhebo_experiments.benchmarks import neutral as report
@@ -27,6 +28,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     score_rows,
     seconds_rows,
     shared_by_most,
+    tested,
 )
 from uhebo_experiments.benchmarks.neutral_runs import (
     FAMILIES,
@@ -409,3 +411,41 @@ def test_grids_of_integers_and_choices() -> None:
     relaxed = Relaxed({"leaf": Int(1, 3)})
     assert [relaxed.decode(np.array([value]))["leaf"] for value in found[0]] == [1, 2, 3]
     assert found[3] == found[4] == [0.0, 1.0]
+
+
+PRINTED = {"Ax": "ax", "BoTorch": "botorch", "`GPSampler`": "optuna-gp", "TPE": "optuna-tpe", "SMAC3": "smac3",
+           "random points": "random", "random\n  points": "random"}  # fmt: skip
+
+
+def named(text: str) -> set[str]:
+    return {name for printed, name in PRINTED.items() if printed in text}
+
+
+def test_the_page_says_what_the_records_say() -> None:
+    """Who is behind ours, who is level, who is ahead after 20 trials, and on how many functions by a hundred times."""
+    text = (ROOT / "docs" / "neutral-report.md").read_text(encoding="utf-8")
+    results, _ = report.read_runs(ROOT / "results" / "neutral")
+    families = [name for name in FAMILIES if name != PROTOCOL]
+    shared = board(results, [Group(name, 60, 60) for name in shared_by_most(results, families, 60)], {})
+    every = board(results, [Group(name, 60, 60) for name in families], {}, slow=False)
+    early = board(results, [Group("bbob-noisy", 60, 20)], {})
+    assert shared is not None
+    assert every is not None
+    assert early is not None
+    told = text[text.index("**59 functions, seven") : text.index("**All 94")]
+    ahead, _, level = told.partition("level with")
+    assert (len(shared.problems), len(shared.libraries)) == (59, 7)
+    assert min(shared.mean_rank().items(), key=lambda item: item[1])[0] == "uhebo"
+    assert named(ahead) == {name for name, (mean, p) in tested(shared).items() if mean > 0 and p < 0.05}
+    assert named(level) == {name for name, (_, p) in tested(shared).items() if p >= 0.05}
+    assert len(every.problems) == 94
+    told = text[text.index("**All 94") : text.index("**Early")]
+    assert named(told) == {name for name, (mean, p) in tested(every).items() if mean > 0 and p < 0.05}
+    assert named(told) == set(every.libraries) - {"uhebo"}
+    assert {name for name, (mean, p) in tested(early).items() if mean < 0 and p < 0.05} == {"ax"}
+    lost = board(results, [Group("bbob-mixint", 60, 60)], {})
+    assert lost is not None
+    assert sum(float(row[5]) >= 100.0 for row in lost_rows([lost], str)[1]) == 3
+    seconds = {row[0]: row[1:] for row in seconds_rows(results, 60)[1]}
+    ratios = [float(a) / float(b) for a, b in zip(seconds["ax"], seconds["uhebo"], strict=True) if a != "–"]
+    assert 30 <= min(ratios) <= max(ratios) <= 60

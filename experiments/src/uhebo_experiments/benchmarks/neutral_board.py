@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from uhebo_experiments.table import Record
 FLOOR = 1e-8
 """Distance to the optimum below which it counts as found, as COCO has it."""
 BEHIND = 2.0
-"""Times the best library's median regret from which a problem is one where we lose."""
+"""Times the best library's median regret beyond which a problem is one where we lose."""
 Results = Mapping[Run, Record]
 
 
@@ -157,7 +158,7 @@ def lost_rows(boards: Iterable[Board], parameters: Callable[[str], str]) -> tupl
         medians = {name: float(np.median(seen.regret[where, name][:, -1])) for name in seen.libraries}
         first = min((name for name in seen.libraries if name != OURS), key=lambda name: medians[name])
         ratio = medians[OURS] / medians[first]
-        if ratio < BEHIND:
+        if ratio < BEHIND or math.isclose(ratio, BEHIND):  # twice the floor is what is next to the best value seen
             continue
         better = [name for name in seen.libraries if name != OURS and seen.outcome(where, name) == "loss"]
         shown = [f"{medians[OURS]:.3g}", f"{medians[first]:.3g}", first, f"{ratio:.3g}", ", ".join(better) or "–"]
