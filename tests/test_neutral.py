@@ -21,6 +21,7 @@ from uhebo_experiments.benchmarks import neutral as report
 from uhebo_experiments.benchmarks.neutral_aims import AIMS, aim_rows
 from uhebo_experiments.benchmarks.neutral_board import (
     Group,
+    against_ours,
     board,
     common,
     lost_rows,
@@ -28,7 +29,6 @@ from uhebo_experiments.benchmarks.neutral_board import (
     score_rows,
     seconds_rows,
     shared_by_most,
-    tested,
 )
 from uhebo_experiments.benchmarks.neutral_runs import (
     FAMILIES,
@@ -436,13 +436,13 @@ def test_the_page_says_what_the_records_say() -> None:
     ahead, _, level = told.partition("level with")
     assert (len(shared.problems), len(shared.libraries)) == (59, 7)
     assert min(shared.mean_rank().items(), key=lambda item: item[1])[0] == "uhebo"
-    assert named(ahead) == {name for name, (mean, p) in tested(shared).items() if mean > 0 and p < 0.05}
-    assert named(level) == {name for name, (_, p) in tested(shared).items() if p >= 0.05}
+    assert named(ahead) == {name for name, (mean, p) in against_ours(shared).items() if mean > 0 and p < 0.05}
+    assert named(level) == {name for name, (_, p) in against_ours(shared).items() if p >= 0.05}
     assert len(every.problems) == 94
     told = text[text.index("**All 94") : text.index("**Early")]
-    assert named(told) == {name for name, (mean, p) in tested(every).items() if mean > 0 and p < 0.05}
+    assert named(told) == {name for name, (mean, p) in against_ours(every).items() if mean > 0 and p < 0.05}
     assert named(told) == set(every.libraries) - {"uhebo"}
-    assert {name for name, (mean, p) in tested(early).items() if mean < 0 and p < 0.05} == {"ax"}
+    assert {name for name, (mean, p) in against_ours(early).items() if mean < 0 and p < 0.05} == {"ax"}
     lost = board(results, [Group("bbob-mixint", 60, 60)], {})
     assert lost is not None
     assert sum(float(row[5]) >= 100.0 for row in lost_rows([lost], str)[1]) == 3

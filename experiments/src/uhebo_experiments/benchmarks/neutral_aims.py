@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from uhebo_experiments.benchmarks.neutral_board import Group, Results, board, shared_by_most, tested
+from uhebo_experiments.benchmarks.neutral_board import Group, Results, against_ours, board, shared_by_most
 from uhebo_experiments.benchmarks.neutral_runs import OURS
 from uhebo_experiments.peers.ranking import LEVEL, Board
 
@@ -51,7 +51,7 @@ def _first(seen: Board) -> list[Found]:
         leader = min(ranks, key=lambda name: ranks[name][0])
         second = min((name for name in ranks if name != OURS), key=lambda name: ranks[name][0])
         rows.append((leader == OURS, f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}"))
-    level = [name for name, (mean, p) in tested(seen).items() if not (mean > 0.0 and p < LEVEL)]
+    level = [name for name, (mean, p) in against_ours(seen).items() if not (mean > 0.0 and p < LEVEL)]
     return [*rows, (len(level) <= 1, f"not of {', '.join(level)}" if level else "of all")]
 
 
@@ -65,7 +65,7 @@ def _level(
             seen = board(results, [Group(name, budget, at)], best, slow=slow)
             if seen is None:
                 continue
-            ranks, tests = seen.mean_rank(), tested(seen)
+            ranks, tests = seen.mean_rank(), against_ours(seen)
             leader = min(ranks, key=lambda library: ranks[library][0])
             if leader != OURS and tests[leader][1] < LEVEL:
                 behind.append(f"{name} after {at} ({leader})")

@@ -137,13 +137,15 @@ def family_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
     order = sorted(names, key=lambda name: np.mean([ranks[name] for ranks in mean.values() if name in ranks]))
     rows = []
     for label, seen in boards.items():
-        marks = {name: "" if p >= LEVEL else " +" if mean > 0.0 else " -" for name, (mean, p) in tested(seen).items()}
+        marks = {
+            name: "" if p >= LEVEL else " +" if mean > 0.0 else " -" for name, (mean, p) in against_ours(seen).items()
+        }
         cells = [f"{mean[label][name]:.2f}{marks.get(name, '')}" if name in mean[label] else "–" for name in order]
         rows.append([label, *cells])
     return ["family", *order], rows
 
 
-def tested(seen: Board) -> dict[str, tuple[float, float]]:
+def against_ours(seen: Board) -> dict[str, tuple[float, float]]:
     """Library -> how far its rank is behind ours, and the p-value over problems, corrected by Holm's method."""
     behind = {name: seen.behind(name) for name in seen.libraries if name != OURS}
     p = holm({name: found[2] for name, found in behind.items()})
