@@ -29,6 +29,7 @@ from uhebo_experiments.benchmarks.neutral_board import (
     common,
     family_rows,
     lost_rows,
+    pooled_rows,
     random_rows,
     score_rows,
     seconds_rows,
@@ -51,7 +52,7 @@ from uhebo_experiments.benchmarks.neutral_runs import (
 )
 from uhebo_experiments.page import Page
 from uhebo_experiments.peers.neutral import LIBRARIES, PLANNERS
-from uhebo_experiments.peers.ranking import Board, rank_rows, regret_rows
+from uhebo_experiments.peers.ranking import Board, regret_rows
 from uhebo_experiments.problems.bayesmark import TASKS, TUNED_ON, is_fresh
 from uhebo_experiments.runner import compute
 from uhebo_experiments.table import RUNS, Record, Table
@@ -139,7 +140,7 @@ def _budget(page: Page, results: Results, best: dict[str, float], budget: int) -
     page.text("Against random points:")
     page.table(*random_rows(ends), section=f"random-{budget}")
     page.text("Where we lose: the best library's median regret is less than half of ours; worst first.")
-    page.table(*lost_rows(ends.values(), _parameters), section=f"lost-{budget}")
+    page.table(*lost_rows(list(ends.values()), _parameters), section=f"lost-{budget}")
     page.text("CPU seconds of ask and tell in a whole run, median over runs; evaluations do not count:")
     page.table(*seconds_rows(results, budget), section=f"seconds-{budget}")
 
@@ -153,10 +154,10 @@ def _together(page: Page, results: Results, best: dict[str, float], families: Se
         if seen is None:
             continue
         page.text(f"Together ({', '.join(names)}; {len(seen.problems)} problems, {_seeds(seen)}):")
-        page.table(*rank_rows(seen), section=f"ranks-{budget}{kind}")
+        page.table(*pooled_rows(seen), section=f"ranks-{budget}{kind}")
         if seen.seeds[1] > 1:
             page.text("The same by the median run of each library on each problem:")
-            page.table(*rank_rows(seen.medians()), section=f"medians-{budget}{kind}")
+            page.table(*pooled_rows(seen.medians()), section=f"medians-{budget}{kind}")
 
 
 def _families(page: Page, results: Results, best: dict[str, float], families: Sequence[str], budget: int) -> None:

@@ -52,7 +52,7 @@ def _first(seen: Board) -> list[Found]:
         second = min((name for name in ranks if name != OURS), key=lambda name: ranks[name][0])
         rows.append((leader == OURS, f"{ranks[OURS][0]:.2f}; {second} {ranks[second][0]:.2f}"))
     level = [name for name, (mean, p) in against_ours(seen).items() if not (mean > 0.0 and p < LEVEL)]
-    return [*rows, (len(level) <= 1, f"not of {', '.join(level)}" if level else "of all")]
+    return [*rows, (len(level) <= 1, f"of all but {', '.join(level)}" if level else "of all")]
 
 
 def _level(

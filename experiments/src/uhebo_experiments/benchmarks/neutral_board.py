@@ -12,7 +12,8 @@ import numpy as np
 
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.neutral_runs import FAMILIES, OURS, PROTOCOL, Reference, Run, problems_of
-from uhebo_experiments.peers.ranking import LEVEL, Board, holm
+from uhebo_experiments.paired import FEWEST
+from uhebo_experiments.peers.ranking import LEVEL, Board, holm, rank_rows
 from uhebo_experiments.problems.bayesmark import run_loss, score
 from uhebo_experiments.table import Record
 
@@ -20,6 +21,8 @@ FLOOR = 1e-8
 """Distance to the optimum below which it counts as found, as COCO has it."""
 BEHIND = 2.0
 """Times the best library's median regret beyond which a problem is one where we lose."""
+RUNS_TIMED = 5
+"""Runs of a family below which their seconds say little."""
 Results = Mapping[Run, Record]
 
 
@@ -152,7 +155,16 @@ def against_ours(seen: Board) -> dict[str, tuple[float, float]]:
     return {name: (found[0], p[name]) for name, found in behind.items()}
 
 
-def lost_rows(boards: Iterable[Board], parameters: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+def pooled_rows(seen: Board) -> tuple[list[str], list[list[str]]]:
+    """`rank_rows` without the columns that so few seeds cannot fill: ranks of medians, and tests over seeds."""
+    head, rows = rank_rows(seen)
+    kept = [i for i, name in enumerate(head) if not (
+        (name == "by medians" and seen.seeds[1] == 1) or ("worse" in name and seen.seeds[1] < FEWEST)
+    )]  # fmt: skip
+    return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def lost_rows(boards: Sequence[Board], parameters: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     """Problems on which the best library's median regret is less than half of ours, worst first, and who is better by
     a test over seeds."""
     rows: list[tuple[float, list[str]]] = []
@@ -165,8 +177,10 @@ def lost_rows(boards: Iterable[Board], parameters: Callable[[str], str]) -> tupl
         better = [name for name in seen.libraries if name != OURS and seen.outcome(where, name) == "loss"]
         shown = [f"{medians[OURS]:.3g}", f"{medians[first]:.3g}", first, f"{ratio:.3g}", ", ".join(better) or "–"]
         rows.append((-ratio, [where, parameters(where), *shown]))
-    head = ["problem", "parameters", f"median of {OURS}", "of the best", "which is", "times", "better by a test"]
-    return head, [row for _, row in sorted(rows)]
+    head = ["problem", "parameters", f"median of {OURS}", "of the best", "which is", "ratio", "better by a test"]
+    few = all(seen.seeds[1] < FEWEST for seen in boards)
+    columns = len(head) - few  # no test over so few seeds can find a difference
+    return head[:columns], [row[:columns] for _, row in sorted(rows)]
 
 
 def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]]:
@@ -182,15 +196,17 @@ def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
         verdict = "worse" if mean < 0.0 and p < 0.05 else "not worse" if mean >= 0.0 else "behind, within chance"
         worst = ", ".join(where.partition(" ")[2] for where in worse) or "none"
         rows.append([name, f"{ranks[OURS].mean():.2f}", f"{mean:+.2f} ± {error:.2f}", f"{p:.2g}", verdict, worst])
-    return ["family", "mean rank", "random behind", "p", "", "problems with a larger median regret"], rows
+    return ["family", "mean rank", "random behind", "p, uncorrected", "", "problems on which random ends lower"], rows
 
 
 def seconds_rows(results: Results, budget: int) -> tuple[list[str], list[list[str]]]:
-    """CPU seconds of ask and tell of a whole run: median over the runs of each family, quickest library first."""
+    """CPU seconds of ask and tell of a whole run: median over the runs of each family where there are at least
+    `RUNS_TIMED`, quickest library first."""
     taken: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in results.items():
         if cell.budget == budget and "early" not in record and "error" not in record:
             taken[cell.library, cell.family].append(record["seconds"])
+    taken = {key: seconds for key, seconds in taken.items() if len(seconds) >= RUNS_TIMED}
     families = list(dict.fromkeys(family for family in FAMILIES if any(family == of for _, of in taken)))
     middle = {key: float(np.median(seconds)) for key, seconds in taken.items()}
     libraries = sorted(
