@@ -267,7 +267,7 @@ def test_ranks_losses_and_random_points_by_hand() -> None:
 def test_what_was_to_be_reached_by_hand() -> None:
     """Ours is ahead of random on 7 problems of 8 at the end (p = 0.07), and on all before."""
     head, rows = aim_rows(fabricated(), {}, ["many"], 60, (20, 60))
-    assert head == ["aim", "2 libraries, 8 problems: many", "3 libraries, 8 problems: many"]
+    assert head == ["aim", "2 entries, 8 problems: many", "3 entries, 8 problems: many"]
     assert [row[:2] for row in rows] == [
         [AIMS[0], "yes: 1.12; random 1.88"],
         [AIMS[1], "yes: 1.12; random 1.88"],

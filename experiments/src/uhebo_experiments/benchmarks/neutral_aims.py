@@ -31,7 +31,7 @@ def aim_rows(
         seen = board(results, [Group(name, budget, budget) for name in names], best, slow=slow) if names else None
         if seen is None:
             continue
-        head.append(f"{len(seen.libraries)} libraries, {len(seen.problems)} problems: {', '.join(names)}")
+        head.append(f"{len(seen.libraries)} entries, {len(seen.problems)} problems: {', '.join(names)}")
         level = [name for name in names if name in NOISY_AND_MIXED]
         found = [
             *_first(seen),

@@ -135,15 +135,15 @@ def floor_and_lowest(values: Iterable[float]) -> tuple[float, float]:
 def family_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]]:
     """Mean ranks, one row per board and one column per library, the best over all rows first; + where ours is
     significantly better over problems, - where it is worse (Holm's method in each row)."""
-    mean = {label: {name: rank for name, (rank, _) in seen.mean_rank().items()} for label, seen in boards.items()}
-    names = {name for ranks in mean.values() for name in ranks}
-    order = sorted(names, key=lambda name: np.mean([ranks[name] for ranks in mean.values() if name in ranks]))
+    ranks = {label: {name: rank for name, (rank, _) in seen.mean_rank().items()} for label, seen in boards.items()}
+    names = {name for of_row in ranks.values() for name in of_row}
+    order = sorted(names, key=lambda name: np.mean([of_row[name] for of_row in ranks.values() if name in of_row]))
     rows = []
     for label, seen in boards.items():
         marks = {
             name: "" if p >= LEVEL else " +" if mean > 0.0 else " -" for name, (mean, p) in against_ours(seen).items()
         }
-        cells = [f"{mean[label][name]:.2f}{marks.get(name, '')}" if name in mean[label] else "–" for name in order]
+        cells = [f"{ranks[label][name]:.2f}{marks.get(name, '')}" if name in ranks[label] else "–" for name in order]
         rows.append([label, *cells])
     return ["family", *order], rows
 
@@ -196,7 +196,14 @@ def random_rows(boards: Mapping[str, Board]) -> tuple[list[str], list[list[str]]
         verdict = "worse" if mean < 0.0 and p < 0.05 else "not worse" if mean >= 0.0 else "behind, within chance"
         worst = ", ".join(where.partition(" ")[2] for where in worse) or "none"
         rows.append([name, f"{ranks[OURS].mean():.2f}", f"{mean:+.2f} ± {error:.2f}", f"{p:.2g}", verdict, worst])
-    return ["family", "mean rank", "random behind", "p, uncorrected", "", "problems on which random ends lower"], rows
+    return [
+        "family",
+        "mean rank",
+        "random behind",
+        "p, uncorrected",
+        "verdict",
+        "problems on which random ends lower",
+    ], rows
 
 
 def seconds_rows(results: Results, budget: int) -> tuple[list[str], list[list[str]]]:
