@@ -34,14 +34,14 @@ def test_several_trials_at_once_all_or_none(lab: Shell) -> None:
     assert states(lab) == ["finished"] * 2 + ["waiting"] * 4
     made = lab.json("skip", "lab.db", "2", "4-5")
     assert [each["trial"] for each in made] == [2, 4, 5]
-    assert "trial 2, 4, 5: skipped" in lab.err
+    assert "trials 2, 4, 5: skipped" in lab.err
     assert "trial 4 was skipped already" in lab.refuses("skip", "lab.db", "3-4")
     assert states(lab) == ["finished"] * 2 + ["skipped", "waiting", "skipped", "skipped"]
     lab("drop", "lab.db", "0-1", "--reason", "wrong bottle")
     assert "uhebo restore lab.db 0-1 takes them back" in lab.err
     assert "trial 3 is under way" in lab.refuses("restore", "lab.db", "0", "3")
     lab("restore", "lab.db", "0-2", "4")
-    assert "trial 0, 1, 2, 4: restored, and wait for their value again" in lab.err
+    assert "trials 0, 1, 2, 4: restored, and wait for their value again" in lab.err
     assert states(lab) == ["finished"] * 2 + ["waiting"] * 3 + ["skipped"]
 
 
@@ -83,7 +83,9 @@ def test_what_waits_outside_a_narrower_range_is_said(lab: Shell) -> None:
     waiting = [number for number in outside if number > 1]
     assert waiting
     told = [number for number in outside if number <= 1]
-    assert f"waiting outside: trial {', '.join(map(str, waiting))}; skip them, or tell them" in lab.err
+    them = "them" if len(waiting) > 1 else "it"
+    named = f"trial{'s' * (len(waiting) > 1)} {', '.join(map(str, waiting))}"
+    assert f"waiting outside: {named}; skip {them}, or tell {them}: " in lab.err
     assert ("left out of the model: trial" in lab.err) == bool(told)
     lab("tell", "lab.db", str(waiting[0]), "3")
     assert f"trial {waiting[0]} lies outside the space as it is now, and does not count" in lab.err
@@ -97,6 +99,117 @@ def test_a_misspelt_parameter_is_asked_about(lab: Shell) -> None:
     assert "did you mean temperature?" in lab.refuses("extend", "lab.db", "tempeature=20:95", "--had", "tempeature=20")
     lab("extend", "lab.db", "temperature2=float:0:1", "--had", "temperature2=0")
     assert lab.json("status", "lab.db")["parameters"]["temperature2"]["type"] == "float"
+
+
+FILE = """objectives = {yield = "maximize", impurity = "minimize"}
+constraints = ["pressure <= 4"]
+subject_to = ["x + y <= 1.5"]
+reference_point = {yield = 20, impurity = 5}
+seed = 1
+[units]
+x = "g"
+[parameters]
+x = [0.0, 1.0]
+y = [0.0, 2.0]
+gas = ["argon", "neon"]
+flow = [0.0, 3.0]
+"""
+CARRY = (
+    "make a new study and carry the trials over: uhebo history lab.db --csv > all.csv, uhebo create new.db …, uhebo "
+    "tell new.db --csv all.csv"
+)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "differs"),
+    [
+        ("<= 4", "<= 5", "constraints pressure <= 5 (in the study pressure <= 4)"),
+        (
+            'impurity = "minimize"',
+            'impurity = "maximize"',
+            "objectives yield maximize, impurity maximize (in the study yield maximize, impurity minimize)",
+        ),
+        (
+            'objectives = {yield = "maximize", impurity = "minimize"}',
+            'direction = "minimize"',
+            "direction minimize (in the study yield maximize, impurity minimize)",
+        ),
+        ("= 5}", "= 6.5}", "reference_point yield 20, impurity 6.5 (in the study yield 20, impurity 5)"),
+        ("seed = 1", "seed = 2", "seed 2 (in the study 1)"),
+        ("x + y", "x + 2 * y", "subject_to ['x + 2 * y <= 1.5'] (in the study ['x + y <= 1.5'])"),
+        (
+            "seed = 1",
+            "seed = 1\nn_trials = 9",
+            "n_trials 9 (in the study none, and uhebo optimize --trials 9 goes on to 9)",
+        ),
+        (
+            "flow = [0.0, 3.0]",
+            "flow = {type = 'float', low = 0, high = 3, when = \"gas == 'neon'\"}",
+            "the condition of flow gas == 'neon' (in the study none)",
+        ),
+    ],
+)
+def test_a_space_file_that_says_something_else_is_refused(shell: Shell, was: str, now: str, differs: str) -> None:
+    """Also where a parameter in it is to change: nothing does."""
+    shell("create", "lab.db", "--space", shell.write("space.toml", FILE))
+    before = shell.json("status", "lab.db")
+    for text in (FILE, FILE.replace('["argon", "neon"]', '["argon", "neon", "helium"]')):
+        edited = shell.write("edited.toml", text.replace(was, now))
+        assert shell.refuses("extend", "lab.db", "--space", edited) == (
+            f"error: edited.toml differs from the study: {differs}; extend changes parameters and units only, and "
+            f"nothing was changed: write it as it is in the study, or {CARRY}\n"
+        )
+    assert shell.json("status", "lab.db") == before
+
+
+def test_units_in_a_space_file_are_changed_and_what_it_leaves_out_is_said(shell: Shell) -> None:
+    shell("create", "lab.db", "--space", shell.write("space.toml", FILE))
+    assert "there is nothing to change" in shell.refuses("extend", "lab.db", "--space", "space.toml")
+    edited = FILE.replace('x = "g"', 'x = "kg"\nz = "mm"').replace('constraints = ["pressure <= 4"]\n', "")
+    made = shell.json("extend", "lab.db", "--space", shell.write("edited.toml", edited + "z = [1, 9]\n"))
+    assert [(each["name"], each["now"]) for each in made] == [
+        ("z", "an integer from 1 to 9"), ("x", "in kg"), ("z", "in mm"),
+    ]  # fmt: skip
+    assert shell.err == "note: edited.toml has no constraints; the study keeps pressure <= 4\n"
+    assert "x [kg],y,gas,flow,z [mm]" in shell("suggest", "lab.db", "--csv")
+    # What was given as an option need not be in the file.
+    shell(
+        "create",
+        "b.db",
+        "--space",
+        shell.write("b.toml", "[parameters]\nx = [0.0, 1.0]\n"),
+        "--direction",
+        "maximize",
+        "--seed",
+        "7",
+    )
+    assert len(shell.json("extend", "b.db", "--space", shell.write("b.toml", "[parameters]\nx = [0.0, 2.0]\n"))) == 1
+
+
+def test_errors_of_values_in_the_log(shell: Shell) -> None:
+    """In the words of the tables; the error of one objective leaves that of another as it was."""
+    shell("create", "lab.db", "--space", shell.write("space.toml", FILE))
+    shell("suggest", "lab.db")
+    shell("tell", "lab.db", "0", "yield=40", "impurity=2", "pressure=3")
+    shell("amend", "lab.db", "0", "yield=40±1", "impurity=2±0.12")
+    assert "trial 0: yield error not told -> 1.0, impurity error not told -> 0.12" in shell.err
+    shell("amend", "lab.db", "0", "impurity=2.5±0.3")
+    assert "trial 0: impurity 2.0 -> 2.5, impurity error 0.12 -> 0.3" in shell.err
+    study = uhebo.load("lab.db").study
+    assert uhebo.corrected(study).trials[0].user_attrs["uhebo:noise"] == [1.0, 0.3]
+    assert "uhebo:noise" not in shell("log", "lab.db")
+    shell("restore", "lab.db", "0")
+    assert "impurity error 0.12" in shell("log", "lab.db")
+    # As version 0.2 wrote it.
+    entry = {
+        "trial": 0,
+        "what": "amend",
+        "attributes": {"uhebo:noise": [None, 0.5]},
+        "now": {"uhebo:noise": [None, 0.5]},
+    }
+    study.set_user_attr("uhebo:change:000009:abcd", entry)
+    assert shell.json("history", "lab.db")[0]["amended"].endswith("error nothing -> not told, 0.5")
+    assert "uhebo:noise" not in shell("log", "lab.db")
 
 
 def test_the_space_is_taken_back(lab: Shell) -> None:

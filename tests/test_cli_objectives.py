@@ -155,16 +155,16 @@ def test_objectives_are_declared_in_one_form(shell: Shell) -> None:
     assert not (shell.folder / "lab.db").exists()
     end = "[parameters]\nx = [0.0, 1.0]\n"
     for name, text, said in (
-        ("list.toml", f'objectives = ["a"]\n{end}', 'expected {yield = "maximize"'),
+        ("list.toml", f'objectives = ["a"]\n{end}', 'such as {a = "maximize"}'),
         ("way.toml", f'objectives = {{a = "up"}}\n{end}', "the direction of 'a' is 'up'"),
         ("both.toml", f'direction = "minimize"\n[objectives]\na = "minimize"\n{end}', "both given"),
         ("a.json", '{"objectives": {"a": "minimize", "a": "maximize"}, "parameters": {"x": [0, 1]}}', "twice"),
     ):
         assert said in shell.refuses("create", "bad.db", "--space", shell.write(name, text))
     space = shell.write("s.toml", f'{end}[objectives]\nyield = "maximize"\n"unit cost" = "minimize"\n')
-    shell("create", "lab.db", "--space", space, "--objective", "time:minimize")
+    shell("create", "lab.db", "--space", space, "--objective", "time:maximize", "--objective", "unit cost:maximize")
     shown = shell.json("status", "lab.db")["objectives"]
-    assert shown == {"yield": "maximize", "unit cost": "minimize", "time": "minimize"}
+    assert shown == {"yield": "maximize", "unit cost": "maximize", "time": "maximize"}  # an option wins
     shell("suggest", "lab.db")
     shell("tell", "lab.db", "0", "unit cost=3", "yield=2", "time=1")
 
@@ -397,7 +397,11 @@ def test_what_is_missing_or_wrong_is_refused_and_nothing_is_stored_with_constrai
         assert said in limited.refuses("tell", "lab.db", "0", "1.5", *others)
     for name, text, said in (
         ("a.csv", "number,value\n0,1\n", "column 'product' is missing"),
-        ("b.csv", "number,value,product,sum\n0,1,1,1\n1,2,,1\n", "line 3: product is missing"),
+        (
+            "b.csv",
+            "number,value,product,sum\n0,1,1,1\n1,2,,1\n",
+            "line 3: product is empty; until it is there leave all results of the row (value, product, sum) empty",
+        ),
         ("c.csv", "number,value,product,sum\n0,1,nan,1\n", "line 2: product is 'nan'"),
     ):
         assert said in limited.refuses("tell", "lab.db", "--csv", limited.write(name, text))

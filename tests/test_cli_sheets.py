@@ -29,14 +29,14 @@ def test_a_sheet_is_filled_in_bit_by_bit(lab: Shell) -> None:
     half = lab.write("batch.csv", 'number,value,operator,lot\n0,"23,9",Ann,A-7\n1,,,\n2,failed,Bob,\n3,,,\n')
     told = lab.json("tell", "lab.db", "--csv", half)
     assert (told["told"], told["waiting"], told["told_before"]) == (2, 2, 0)
-    assert "still waiting for a value: trial 1, 3" in lab.err
+    assert "still waiting for a value: trials 1, 3" in lab.err
     assert "kept as notes: operator, lot" in lab.err
     assert values(lab) == [23.9, None, None, None]
     more = lab.write("batch.csv", 'number,value,operator,lot\n0,"23,9",Ann,A-7\n1,25,,\n2,failed,Bob,\n3,,,\n')
     told = lab.json("tell", "lab.db", "--csv", more)
     assert (told["told"], told["waiting"], told["told_before"]) == (1, 1, 2)
-    assert "told before, with the same outcome: trial 0, 2" in lab.err
-    assert "everything in it was told before (trial 0, 1, 2); --again" in lab.refuses("tell", "lab.db", "--csv", more)
+    assert "told before, with the same outcome: trials 0, 2" in lab.err
+    assert "everything in it was told before (trials 0, 1, 2); --again" in lab.refuses("tell", "lab.db", "--csv", more)
     rows = list(csv.DictReader(io.StringIO(lab("history", "lab.db", "--csv"))))
     assert [(row["operator"], row["lot"]) for row in rows] == [("Ann", "A-7"), ("", ""), ("Bob", ""), ("", "")]
     other = lab.write("other.csv", "number,value\n0,24\n3,1\n")
@@ -46,6 +46,42 @@ def test_a_sheet_is_filled_in_bit_by_bit(lab: Shell) -> None:
     told = lab.json("tell", "lab.db", "--csv", lab.write("batch.csv", "number,value\n0,23.9\n3,7\n"))
     assert (told["told"], told["told_before"]) == (1, 1)
     assert values(lab) == [2.39, 25.0, None, 7.0]
+
+
+def test_headings_in_another_case_and_with_their_unit(shell: Shell) -> None:
+    """However people write the degree sign; choices are words in such a column too."""
+    units = ("--unit", "t=°C", "--unit", "value=%")
+    shell("create", "lab.db", "--param", "t=20:90", "--param", "Size=cat:1,2.5,words", *units, "--seed", "1")
+    for heading in ("T [°C]", "T [º C]", "t [\N{DEGREE CELSIUS}]", "T"):
+        sheet = shell.write("own.csv", f"{heading};SIZE;Value [%];Lot [kg];Value Error\n30;2,5;7,5;A-7;0,5\n")
+        told = shell.json("tell", "lab.db", "--csv", sheet, "--dry-run")
+        assert told["rows"][0]["t"] == 30
+        assert told["rows"][0]["Size"] == 2.5
+        assert told["rows"][0]["value"] == 7.5
+        assert told["rows"][0]["value error"] == 0.5
+        assert told["rows"][0]["Lot [kg]"] == "A-7"
+    # Where two names differ in nothing else, the heading must be exact.
+    shell("create", "two.db", "--param", "T=20:90", "--param", "t=float:0:3", "--seed", "1")
+    told = shell.json("tell", "two.db", "--csv", shell.write("own.csv", "t,T,value\n1,30,7\n"), "--dry-run")
+    assert (told["rows"][0]["T"], told["rows"][0]["t"]) == (30, 1.0)
+
+
+def test_a_history_in_capitals_is_a_history_still(lab: Shell) -> None:
+    """Its numbers are those of another study."""
+    lab("tell", "lab.db", "0", "5")
+    lines = lab("history", "lab.db", "--csv").splitlines()
+    table = lab.write("all.csv", "\n".join([lines[0].upper(), lines[1]]) + "\n")
+    lab("create", "new.db", *SPACE)
+    lab("suggest", "new.db")
+    told = lab.json("tell", "new.db", "--csv", table)
+    assert (told["told"], told["added"]) == (0, 1)
+
+
+def test_a_column_of_errors_that_is_ignored_on_request(lab: Shell) -> None:
+    sheet = lab.write("batch.csv", "number,value,value_error\n0,5,1\n")
+    assert "unknown column 'value_error'; did you mean 'value error'?" in lab.refuses("tell", "lab.db", "--csv", sheet)
+    lab("tell", "lab.db", "--csv", sheet, "--ignore-extra")
+    assert values(lab)[0] == 5.0
 
 
 def test_a_further_measurement(lab: Shell) -> None:

@@ -164,9 +164,9 @@ def test_the_furnace_with_its_accidents(shell: Shell) -> None:
     assert furnace_batch(shell, lab, 10) == first
     shell("tell", calm, "--csv", furnace_sheet(shell, first))
     shell("tell", lab, "--csv", furnace_sheet(shell, first, **{f"t{n}": "" for n in range(6, 10)}))
-    assert "still waiting for a value: trial 6, 7, 8, 9" in shell.err
+    assert "still waiting for a value: trials 6, 7, 8, 9" in shell.err
     shell("tell", lab, "--csv", furnace_sheet(shell, first))
-    assert "told before, with the same outcome: trial 0" in shell.err
+    assert "told before, with the same outcome: trials 0, 1, 2, 3, 4, 5" in shell.err
     assert "everything in it was told before" in shell.refuses("tell", lab, "--csv", "sheet.csv")
 
     # The second day: one bottle was empty, and somebody told it as failed; another was the wrong one; and a decimal

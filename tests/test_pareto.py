@@ -1,5 +1,8 @@
 """Several objectives: what is proposed, from what, and what is refused."""
 
+import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,10 +10,13 @@ import optuna
 import pytest
 
 import uhebo
-from uhebo import METHODS, Result, UHESampler, diagnose
+from uhebo import METHODS, Float, Result, UHESampler, diagnose
+from uhebo.diagnosis.tradeoffs import in_words
 from uhebo.errors import InvalidInputError
 from uhebo.numerics.front import hypervolume
 from uhebo.optuna_.believe import believe, model_of
+from uhebo.optuna_.endings import FAILURE
+from uhebo.optuna_.fronts import middle_of
 from uhebo.pareto_result import ParetoResult
 
 REFERENCE = np.array([-1.0, -1.0])
@@ -126,7 +132,7 @@ def test_each_objective_is_diagnosed_by_name() -> None:
 def test_a_result_names_the_front() -> None:
     result = Result(searched(UHESampler(seed=0, n_startup_trials=4), 6))
     assert "2 objectives" in repr(result)
-    with pytest.raises(InvalidInputError, match="best_trials"):
+    with pytest.raises(InvalidInputError, match=r"uhebo.load\(study\).pareto is its front"):
         _ = result.best_value
 
 
@@ -163,8 +169,6 @@ def test_a_point_of_the_front_is_picked(trade_off: ParetoResult) -> None:
     assert rich.values["cost"] > between.values["cost"] > cheap.values["cost"]
     bounded = trade_off.pick({"yield": 1.0}, within={"cost": (None, 0.1)})
     assert bounded.values["cost"] <= 0.1
-    with pytest.raises(InvalidInputError, match="pick"):
-        trade_off.recommended  # noqa: B018
     mean, low, high = bounded.predicted["cost"]
     assert low <= mean <= high
     assert mean == pytest.approx(bounded.values["cost"], abs=0.05)
@@ -201,8 +205,94 @@ def test_bad_directions(directions: Any, message: str) -> None:
 
 @pytest.mark.parametrize("returned", [1.0, (1.0,), (1.0, 2.0, 3.0), {"yield": 1.0}, {"yield": 1.0, "price": 2.0}, "ab"])
 def test_what_the_function_returns_is_checked(returned: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"in trial 0, expected"):
+    with pytest.raises(InvalidInputError, match=r"in trial 0, (expected|which (lacks|has))"):
         uhebo.optimize(lambda **_: returned, SPACE, 3, directions=DIRECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ({"yield": 1.0, "price": 2.0}, "which lacks 'cost' and has 'price', which is no objective; expected a number"),
+        (
+            {"yield": None, "cost": 2.0},
+            "fn returned None for 'yield' in trial 0, expected a number; float(",
+        ),
+        ((1.0, "2.0"), "fn returned '2.0' for 'cost' in trial 0, expected a number; return float(…) of it"),
+    ],
+)
+def test_what_is_wrong_is_named(returned: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        uhebo.optimize(lambda **_: returned, SPACE, 3, directions=DIRECTIONS)
+
+
+def test_names_for_a_list_of_directions_are_to_be_given() -> None:
+    with pytest.raises(InvalidInputError, match=r"give the names to directions \({'yield', 'cost': …}"):
+        uhebo.optimize(lambda **_: {"yield": 1.0, "cost": 1.0}, SPACE, 3, directions=["maximize", "minimize"])
+
+
+def test_an_error_late_in_a_search_loses_nothing(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    calls = iter(range(99))
+
+    def fails_late(**params: float) -> Any:
+        return {"yield": 1.0} if next(calls) % 5 == 4 else yield_and_cost(**params)
+
+    with pytest.raises(InvalidInputError, match="in trial 4, which lacks 'cost'") as caught:
+        uhebo.optimize(fails_late, SPACE, 9, directions=DIRECTIONS, seed=0)
+    kept = caught.value.result  # type: ignore[attr-defined]
+    assert len(kept.history) == 5
+    assert len(kept.hypervolume) == 4
+    assert "ends the search after 4 finished trials" in caplog.text
+    place = tmp_path / "two.db"
+    with pytest.raises(InvalidInputError, match="in trial 4"):
+        uhebo.optimize(fails_late, SPACE, 9, directions=DIRECTIONS, seed=0, storage=place)
+    trial = uhebo.load(place).study.trials[4]
+    assert "lacks 'cost'" in trial.user_attrs[FAILURE]
+
+
+def test_a_result_of_a_study_at_hand() -> None:
+    study = searched(UHESampler(seed=0, n_startup_trials=4), 6)
+    assert isinstance(uhebo.load(study), ParetoResult)
+    result = uhebo.load(study, study.study_name)
+    assert isinstance(result, ParetoResult)
+    assert result.pick().number in [trial.number for trial in study.best_trials]
+    with pytest.raises(InvalidInputError, match="leave study_name out"):
+        uhebo.load(study, "another")
+
+
+def test_optunas_own_words_for_directions() -> None:
+    towards = {"yield": optuna.study.StudyDirection.MAXIMIZE, "cost": optuna.study.StudyDirection.MINIMIZE}
+    result = uhebo.optimize(yield_and_cost, SPACE, 2, directions=towards, seed=0)  # type: ignore[arg-type]
+    assert result.objectives == DIRECTIONS
+
+
+def test_a_constraint_is_no_objective() -> None:
+    with pytest.raises(InvalidInputError, match="constraint 'cost' of trial 0 has the name of an objective"):
+        uhebo.optimize(yield_and_cost, SPACE, 3, directions=DIRECTIONS, constraints=lambda **_: {"cost": -1.0}, seed=0)
+
+
+def test_the_reference_point_is_kept_and_one_out_of_reach_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    call: dict[str, Any] = {"directions": DIRECTIONS, "seed": 0, "storage": tmp_path / "two.db"}
+    uhebo.optimize(yield_and_cost, SPACE, 3, reference_point={"yield": 9.0, "cost": -9.0}, **call)
+    again = uhebo.optimize(yield_and_cost, SPACE, 9, **call)
+    assert again.reference_point == {"yield": 9.0, "cost": -9.0}
+    assert "goes on with the reference point it had, 9, -9" in caplog.text
+    assert caplog.text.count("no trial so far is better than the reference point (9, -9) in every objective") == 1
+    assert "the hypervolume is 0" in " ".join(in_words(again.study))
+
+
+def test_infinite_values_are_none_to_choose_by() -> None:
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    for x in (0.0, 0.3, 0.6, 1.0):
+        values = [float("inf") if x == 1.0 else x, x**2]
+        study.add_trial(optuna.trial.create_trial(params={"x": x}, distributions={"x": Float(0, 1)}, values=values))
+    result = uhebo.load(study)
+    assert isinstance(result, ParetoResult)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert result.pick({"value_0": 1.0}).number == 2
+        assert middle_of(study, result.front).number in (0, 1, 2)
 
 
 def test_a_stored_study_goes_on_with_the_same_directions_only(tmp_path: Any) -> None:

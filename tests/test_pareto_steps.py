@@ -93,6 +93,14 @@ def test_it_is_stuck_when_the_last_three_have_not_enlarged_the_hypervolume(
     assert is_stuck(step, values, 3) is expected
 
 
+def test_it_is_stuck_by_the_reference_point_that_was_given() -> None:
+    step = step_of([*RISING, *DULL[:2], (3.0, 0.0)])  # an end of the front
+    values = np.array([[trial.y, *trial.others] for trial in step.history.finished])
+    assert not is_stuck(step, values, 3, np.array([-1.0, -1.0]))
+    assert is_stuck(step, values, 3, np.array([0.5, 0.5])), "that end is just not worth having"
+    assert not is_stuck(step, values, 3, np.array([9.0, 9.0])), "beyond it is nothing: the inferred one counts"
+
+
 def test_a_second_opinion_is_asked_for_every_second_time_while_it_is_stuck() -> None:
     """One point beats all others from the start; the last part of a known budget asks for none."""
 

@@ -16,6 +16,7 @@ from tests import browser
 from tests.conftest import require
 from tests.report_studies import trade_off
 from uhebo.diagnosis import diagnose, diagnose_each
+from uhebo.diagnosis.expected import Opinions
 from uhebo.diagnosis.tradeoffs import in_words, trade_offs
 from uhebo.optuna_.fronts import front_trials, middle_of
 from uhebo.pareto_result import ParetoResult
@@ -59,11 +60,11 @@ def test_the_front_is_drawn_with_what_the_models_believe(two: Study, each: Any) 
     assert reached.steps
     assert list(reached.x) == sorted(reached.x, reverse=True), "yield is maximised: from its best down"
     assert len(reached.x) == len(front)
-    points = [trial.params for trial in front]
+    opinions = Opinions.of(two)
     for axis, bars, name in (("x", "across", "yield"), ("y", "along", "cost")):
-        low, middle, high = each[name].belief.quantiles(points, (0.05, 0.5, 0.95))
-        np.testing.assert_allclose(getattr(traces["possible there"], axis), middle)
-        np.testing.assert_allclose(getattr(traces["possible there"], bars), (low, high))
+        middle, low, high = np.array([opinions.predicted(trial.params)[name] for trial in front]).T
+        np.testing.assert_allclose(getattr(traces["expected there"], axis), middle)
+        np.testing.assert_allclose(getattr(traces["expected there"], bars), (low, high))
     band = traces["front by the models"]
     assert min(band.x) >= min(traces["front"].x) - 1e-9
     others = sum(len(trace.x) for name, trace in traces.items() if name == "trials")

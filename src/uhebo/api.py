@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optuna.storages import BaseStorage
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from uhebo.checks import by_name
@@ -21,7 +22,7 @@ from uhebo.objective import Function, call
 from uhebo.optuna_.gaps import QUIET
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.sampler_settings import ModelOptions, SamplerOptions
-from uhebo.pareto_result import ParetoResult
+from uhebo.pareto_result import ParetoResult, result_of
 from uhebo.result import Result
 from uhebo.search import RETRIES, Callback, Constraints, How, SeveralValues, search
 from uhebo.space import When
@@ -186,22 +187,30 @@ def optimize(
     return ParetoResult(result.study, result.interrupted)
 
 
-def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
-    """Open a stored study as a result, whichever program made it, even while it is running.
+def load(storage: str | Path | BaseStorage | Study, study_name: str | None = None) -> Result:
+    """Open a study as a result, whichever program made it, even while it is running.
 
     Args:
-        storage: where it is kept: "study.db", a database URL, or an Optuna storage.
+        storage: where it is kept: "study.db", a database URL, or an Optuna storage; or the Optuna study itself.
         study_name: needed only if the storage has several studies.
     """
     from uhebo.storage import places
 
+    if isinstance(storage, Study):
+        if study_name not in (None, storage.study_name):
+            raise InvalidInputError(
+                f"the study given is {storage.study_name!r}, and study_name is {study_name!r}; leave study_name out"
+            )
+        return result_of(storage)
     if not isinstance(storage, (str, Path, BaseStorage)):
-        raise InvalidInputError(f"storage is {storage!r}; expected a file, a database URL or an Optuna storage")
+        raise InvalidInputError(
+            f"storage is {storage!r}; expected a file, a database URL, an Optuna storage or an Optuna study"
+        )
     place = places.Place("the storage", None, "") if isinstance(storage, BaseStorage) else places.place_of(str(storage))
     opened = places.open_storage(storage if isinstance(storage, BaseStorage) else place)
     with QUIET:
         study = places.load(opened, place, study_name, option="study_name=")
-    return Result(study) if len(study.directions) == 1 else ParetoResult(study)
+    return result_of(study)
 
 
 def make_sampler(

@@ -201,6 +201,20 @@ def by_name(*further: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable
     return decorate
 
 
+INSTEAD_IN = {
+    "optimize": {"pruner": "Optuna's pruners are for one objective; raise optuna.TrialPruned to give a trial up"},
+    "UHERegressor": dict.fromkeys(
+        ("alpha", "noise", "deterministic"),
+        "noise is estimated; UHERegressor().fit(X, y, noise=…) takes the standard deviation of each target",
+    ),
+    "fit": {
+        "sample_weight": "noise=… takes the standard deviation of each target: a weight of 4 is half of it",
+        "alpha": "noise=… takes the standard deviation of each target, the square root of alpha",
+    },
+}
+"""The same in one of the functions alone."""
+
+
 def check_call(
     fn: Callable[..., Any], further: tuple[Callable[..., Any], ...], positional: int, given: Iterable[str]
 ) -> None:
@@ -217,7 +231,8 @@ def check_call(
         raise InvalidInputError(f"{called} takes {takes} by position; {rest}")
     for name in given:
         if name not in known:
-            raise InvalidInputError(f"{called} has no option {name!r}; {_instead(name, known, ordered)}")
+            instead = INSTEAD_IN.get(called, {}).get(name) or _instead(name, known, ordered)
+            raise InvalidInputError(f"{called} has no option {name!r}; {instead}")
 
 
 def _instead(name: str, known: tuple[str, ...], ordered: tuple[str, ...]) -> str:

@@ -6,20 +6,22 @@ from typing import Any, Literal, get_args
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 
 from uhebo.checks import meant, number
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_several_objectives
+from uhebo.optuna_.log_space import FOR_MORE, MOST_OBJECTIVES, refuse_several_objectives
 
 Direction = Literal["minimize", "maximize"]
 
 
 def checked_directions(given: Any) -> dict[str, Direction]:
     """Objective -> direction."""
-    named = given if isinstance(given, Mapping) else None
+    named = dict(given) if isinstance(given, Mapping) else None
     if named is None and isinstance(given, Sequence) and not isinstance(given, str):
         named = {f"value_{i}": direction for i, direction in enumerate(given)}
+    if named is not None:  # Optuna's own words for them too
+        named = {n: d.name.lower() if isinstance(d, StudyDirection) else d for n, d in named.items()}
     if named is None or not all(isinstance(n, str) and n and d in get_args(Direction) for n, d in named.items()):
         raise InvalidInputError(
             f"directions is {given!r}; {_meant(named)}expected {{'yield': 'maximize', 'cost': 'minimize'}}, or a list "
@@ -27,16 +29,19 @@ def checked_directions(given: Any) -> dict[str, Direction]:
         )
     if not 1 < len(named) <= MOST_OBJECTIVES:
         raise InvalidInputError(
-            f"directions has {len(named)} objectives; expected 2 to {MOST_OBJECTIVES}; minimize and maximize take one"
+            f"directions has {len(named)} objective{'s' * (len(named) != 1)}; expected 2 to {MOST_OBJECTIVES}; "
+            f"{FOR_MORE if len(named) > 1 else 'minimize and maximize take one'}"
         )
     return dict(named)
 
 
 def _meant(named: Mapping[str, Any] | None) -> str:
     """Directions that were probably meant."""
-    texts = [each if isinstance(each, str) else getattr(each, "name", "") for each in (named or {}).values()]
-    near = [meant(each, get_args(Direction)) for each in texts]
-    return f"did you mean {', '.join(map(repr, near))}? Otherwise " if near and all(near) else ""
+    wrong = {name: each for name, each in (named or {}).items() if each not in get_args(Direction)}
+    near = {name: meant(each, get_args(Direction)) for name, each in wrong.items() if isinstance(each, str)}
+    if not near or len(near) < len(wrong) or not all(near.values()):
+        return ""
+    return "".join(f"did you mean {said!r} for {name!r}? " for name, said in near.items()) + "Otherwise "
 
 
 def with_reference(options: Mapping[str, Any], directions: Mapping[str, Direction]) -> dict[str, Any]:

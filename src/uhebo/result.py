@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from uhebo.diagnosis import Diagnosis, Recommended
 
+BEST = "best_trial"
 ELSEWHERE = {
     **{name: f"result.belief.{name}" for name in ("predict", "quantiles", "sample")},
-    **{name: f"result.study.{name}" for name in ("best_trial", "ask", "tell", "add_trial", "enqueue_trial")},
+    **{name: f"result.study.{name}" for name in (BEST, "ask", "tell", "add_trial", "enqueue_trial")},
 }
 """What is looked for here -> where it is."""
 
@@ -75,13 +76,18 @@ class Result:
             )
         if len(self.study.directions) > 1:
             raise InvalidInputError(
-                f"there is no single best trial: the study has {len(self.study.directions)} objectives, and "
-                "result.study.best_trials is its front"
+                f"there is no single best trial: the study has {len(self.study.directions)} objectives; "
+                f"{self._has_front}.pareto is its front, and {self._has_front}.pick(weights) chooses from it"
             )
         best = best_trial(self._read)
         if best is None:
             raise InvalidInputError(f"no trial is feasible; {self._nearest}")
         return best
+
+    @property
+    def _has_front(self) -> str:
+        """What has the front of several objectives."""
+        return "uhebo.load(study)"
 
     @property
     def _nearest(self) -> str:
@@ -162,6 +168,8 @@ class Result:
             """Only for what is not there: say what there is."""
             known = [each for each in dir(type(self)) if each[0] != "_"]
             near = None if name.startswith("_") else ELSEWHERE.get(name) or meant(name, known)
+            if name == BEST and len(self.study.directions) > 1:
+                near = "result.pareto or result.pick(weights)"
             hint = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 

@@ -25,7 +25,10 @@ def checked_value(value: Any, number: int) -> float:
 
 def checked_values(returned: Any, names: Sequence[str], number: int) -> list[float]:
     """What `fn` returned, as one float for each objective; NaN passes, and Optuna fails the trial for it."""
-    if isinstance(returned, Mapping) and set(returned) == set(names):
+    if isinstance(returned, Mapping):
+        if set(returned) != set(names):
+            said = f"fn returned {repr(returned)[:LONGEST]} in trial {number}"
+            raise InvalidInputError(said + _wrong(returned, names))
         returned = [returned[name] for name in names]
     several = isinstance(returned, (Sequence, np.ndarray)) and not isinstance(returned, (str, bytes))
     if not several or len(returned) != len(names):
@@ -33,7 +36,28 @@ def checked_values(returned: Any, names: Sequence[str], number: int) -> list[flo
         raise InvalidInputError(
             f"fn returned {returned!r} in trial {number}, expected {len(names)} numbers: {', '.join(names)}{remedy}"
         )
-    return [checked_value(value, number) for value in returned]
+    return [_checked_entry(value, name, number) for name, value in zip(names, returned, strict=True)]
+
+
+def _checked_entry(value: Any, name: str, number: int) -> float:
+    try:
+        return as_number(value)
+    except (TypeError, ValueError):
+        remedy = "; float('nan') fails the trial" if value is None else instead(value)
+        raise InvalidInputError(
+            f"fn returned {repr(value)[:LONGEST]} for {name!r} in trial {number}, expected a number{remedy}"
+        ) from None
+
+
+def _wrong(returned: Mapping[Any, Any], names: Sequence[str]) -> str:
+    """Names that are missing, and those that are no objective."""
+    if all(name == f"value_{i}" for i, name in enumerate(names)):
+        numbers = ", ".join(repr(name) for name in returned)
+        return f"; give the names to directions ({{{numbers}: …}} in place of a list), or return {len(names)} numbers"
+    missing, unknown = [n for n in names if n not in returned], [n for n in returned if n not in names]
+    wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+    wrong += [f"has {', '.join(map(repr, unknown))}, which is no objective"] if unknown else []
+    return f", which {' and '.join(wrong)}; expected a number for each of {', '.join(map(repr, names))}"
 
 
 def as_number(value: Any) -> float:

@@ -3,8 +3,8 @@
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,11 @@ from uhebo.objective import Function, call, check_objective
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.endings import FAILURE, INTERRUPTED, interrupt
 from uhebo.optuna_.extensions import extensions_of
+from uhebo.optuna_.fronts import given_reference
 from uhebo.optuna_.gaps import QUIET, SILENT, suggest_active
 from uhebo.optuna_.sampler import UHESampler
 from uhebo.optuna_.trial_log import logger
+from uhebo.pareto_result import result_of
 from uhebo.result import Result
 from uhebo.returned import checked_value, checked_values
 from uhebo.space import SearchSpace, storable, warn_of_shorthands
@@ -132,6 +134,8 @@ def search(
     sampler_for = partial(sampler_for, space=space, constraints=constraints)
     several = 1 if isinstance(direction, str) else len(direction)
     sampler_for(n_trials).check_suits(several, constraints is not None)
+    for each in how.callbacks:
+        getattr(each, "check_suits", lambda _: None)(several)
     started: set[int] = set()
     one_by_one = threading.Lock()
 
@@ -149,14 +153,19 @@ def search(
             raise
         except TrialPruned:
             raise
-        except how.caught as error:
-            said = f"{type(error).__name__}: {error}"
-            trial.set_user_attr(FAILURE, said[:LONGEST_REASON])
-            logger.warning(f"trial {trial.number} failed: {said[:LONGEST_REASON]}")
+        except Exception as error:
+            said = _reason(error)
+            trial.set_user_attr(FAILURE, said)
+            if isinstance(error, how.caught):
+                logger.warning(f"trial {trial.number} failed: {said}")
             raise
-        if isinstance(direction, str):
-            return checked_value(returned, trial.number)
-        return checked_values(returned, list(direction), trial.number)
+        try:
+            if isinstance(direction, str):
+                return checked_value(returned, trial.number)
+            return checked_values(returned, list(direction), trial.number)
+        except InvalidInputError as error:
+            trial.set_user_attr(FAILURE, _reason(error))
+            raise
 
     # What is caught is said above in one line; Optuna would add its traceback.
     with SILENT if how.caught else QUIET, nullcontext() if evaluations is None else evaluations.running():
@@ -168,6 +177,8 @@ def search(
         # Trials that wait in the queue are among those to be run.
         begun = sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
         study.sampler = sampler_for(begun + n_trials)
+        if several > 1:
+            _keep_reference(study)
         if study.sampler.is_exhausted(study):
             logger.warning("all points of the space have been tried: nothing is run; when_exhausted='repeat' goes on")
             return Result(study)
@@ -187,7 +198,38 @@ def search(
                 if trial.number in started:
                     interrupt(study, trial)
             return Result(study, interrupted=True)
+        except Exception as error:
+            if how.storage is None:
+                _hand_over(error, result_of(study))
+            raise
     return Result(study)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+
+
+def _hand_over(error: Exception, result: Result) -> None:
+    """Where an error ends a search in memory, the trials before it are in the error."""
+    done = len(result.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+    if done:
+        with suppress(AttributeError):
+            error.result = result  # type: ignore[attr-defined]
+            logger.warning(
+                f"this error ends the search after {done} finished trial{'s' * (done != 1)}: its attribute `result` "
+                "has them; storage='study.db' keeps them in a file, catch=(…,) goes on after such errors"
+            )
+
+
+def _keep_reference(study: Study) -> None:
+    """Where a study with several objectives goes on without a reference point, the one it was searched with counts."""
+    sampler, kept = study.sampler, given_reference(study, stored=True)
+    if isinstance(sampler, UHESampler) and sampler.settings.reference_point is None and kept is not None:
+        sampler.settings = replace(sampler.settings, reference_point=kept)
+        logger.warning(
+            f"the search goes on with the reference point it had, {', '.join(f'{value:g}' for value in kept)}; give "
+            "reference_point=… for another one"
+        )
 
 
 def _warn_of_others(study: Study, searched: SearchSpace) -> None:

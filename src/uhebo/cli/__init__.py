@@ -35,7 +35,10 @@ def _said(error: Any) -> int:
     if hasattr(error, "show"):  # wrong usage, in Typer's words; they quote arguments, so a URL may be among them
         from uhebo.cli.usage import hint
 
-        error.message = f"{mask(error.message or '')}{hint(error)}"
+        instead = hint(error)
+        if instead and getattr(error, "possibilities", None):  # those that are spelt alike, and not what is meant
+            error.possibilities = None
+        error.message = f"{mask(error.message or '')}{instead}"
         error.show()
         return int(error.exit_code)
     if os.environ.get("UHEBO_DEBUG"):

@@ -28,7 +28,7 @@ COMMANDS = {
         "correct",
         "Show every change of trials and of the space: when, what it was before, and why.",
     ),
-    "best": ("look", "Show the best trial so far, or the front of several objectives."),
+    "best": ("best", "Show the best trial so far, or the front of several objectives."),
     "history": ("history", "Show every trial: number, state, value, parameters, and why it failed if known."),
     "status": (
         "look",

@@ -13,6 +13,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from uhebo.cli.decimals import PLUS_MINUS
 from uhebo.cli.records import number_in, pointed
 from uhebo.cli.spreadsheets import shown_cells
 from uhebo.errors import InvalidInputError
@@ -31,7 +32,7 @@ class Bound:
     bound: float
 
     @classmethod
-    def parse(cls, text: str) -> "Bound":
+    def parse(cls, text: str, called: str = "the constraint") -> "Bound":
         """`NAME <= NUMBER` or `NAME >= NUMBER`."""
         match = FORM.fullmatch(text) if isinstance(text, str) else None
         try:
@@ -41,7 +42,7 @@ class Bound:
             strict = re.fullmatch(r"(.+?)\s*([<>])\s*([^<>=]+)", str(text).strip())
             meant = f"'{strict[1]} {strict[2]}= {strict[3].strip()}'" if strict else "'purity >= 95'"
             raise InvalidInputError(
-                f"the constraint is {text!r}; expected what is measured and its limit with >= or <=, such as {meant}"
+                f"{called} is {text!r}; expected what is measured and its limit with >= or <=, such as {meant}"
             ) from None
         return cls(match["name"], match["sense"], bound)
 
@@ -89,8 +90,20 @@ def measured(bounds: Bounds, given: Mapping[str, Any]) -> dict[str, float]:
             found[name] = math.nan
         if math.isnan(found[name]):
             text = str(given[name])
+            number, *error = (part.strip() for part in PLUS_MINUS.split(text))
+            if error and _is_number(number):
+                raise InvalidInputError(
+                    f"{name} is {text!r}; an error is told of objectives only, and {name} has a limit: write {number}"
+                )
             raise InvalidInputError(f"{name} is {text!r}, expected a number{pointed(text)}")
     return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not math.isnan(number_in(text))
+    except ValueError:
+        return False
 
 
 def from_arguments(bounds: Bounds, texts: Sequence[str]) -> dict[str, float]:

@@ -13,8 +13,8 @@ from uhebo.cli import extending, options
 from uhebo.cli.bounds import Bounds, leader, measured, measured_in, names_of, values_of
 from uhebo.cli.output import say, write, write_json
 from uhebo.cli.outside import say_outside
-from uhebo.cli.records import parsed, shown_state, whole
-from uhebo.cli.rows import with_error
+from uhebo.cli.records import numbered, parsed, shown_state, whole
+from uhebo.cli.rows import refuse_spaces, with_error
 from uhebo.cli.settings import bounds_of
 from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
@@ -225,6 +225,7 @@ def _trial(study: Study, text: str) -> FrozenTrial:
 
 def _amendment(study: Study, trial: FrozenTrial, texts: Sequence[str]) -> dict[str, Any]:
     """The arguments of `changes.amend` that the words on the command line stand for."""
+    refuse_spaces(texts)
     bounds = bounds_of(study)
     objectives = objective_names(study)
     notes = {name for each in study.get_trials(deepcopy=False) for name in each.user_attrs if ":" not in name}
@@ -278,4 +279,4 @@ def _confirm(study: Study, made: Sequence[Change], said: str, as_json: bool) -> 
     """What was done; as JSON one change, or a list of several."""
     if as_json:
         write_json(shown(made[0]) if len(made) == 1 else [shown(each) for each in made])
-    say(f"trial {listed([each.trial for each in made])}: {said}{leader(study)}")
+    say(f"{numbered([each.trial for each in made])}: {said}{leader(study)}")

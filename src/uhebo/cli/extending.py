@@ -6,12 +6,16 @@ from typing import Annotated, Any
 
 import typer
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.study import Study
 
 from uhebo.cli import options
+from uhebo.cli.calls import shell_name
 from uhebo.cli.objectives import with_units
-from uhebo.cli.output import write
+from uhebo.cli.output import say, write
 from uhebo.cli.outside import say_outside
+from uhebo.cli.permanent import check_same, refuse_result
 from uhebo.cli.records import expected, number_in, parsed, texts
+from uhebo.cli.rows import refuse_spaces
 from uhebo.cli.settings import kept_in
 from uhebo.cli.space_file import KINDS, Kept, declared, parse_param
 from uhebo.errors import InvalidInputError
@@ -54,14 +58,15 @@ def extend(
       $ uhebo extend lab.db solver=+lamb
     """
     with study_at(file, study) as loaded:
-        kept = kept_in(loaded)
-        changed = _from_file(kept, space) if space is not None else {}
+        kept, named = kept_in(loaded), shell_name(file, study)
+        changed, units, notes = _from_file(loaded, kept, space, named) if space is not None else ({}, {}, [])
+        refuse_spaces(given or ())
         for text in given or ():
-            name, wanted = _understood(text, kept.space)
+            name, wanted = _understood(text, loaded, kept, named)
             if name in changed:
                 raise InvalidInputError(f"{name} is given twice; drop one")
             changed[name] = wanted
-        units = with_units({}, unit or (), [*kept.named, *changed])
+        units = with_units(units, unit or (), [*kept.named, *changed])
         _check_rules(kept, changed)
         new = [name for name in changed if name not in {*kept.space, *_names(had or ())}]
         if new and loaded.get_trials(deepcopy=False):
@@ -71,30 +76,35 @@ def extend(
         made = change(loaded, changed, had=_had(had or (), changed), units=units, reason=reason)
         rows = [(each.name, was(each), now(each)) for each in made]
         write([shown(each) for each in made], ("what", "was", "is"), rows, as_json)
+        for note in notes:
+            say(note)
         say_outside(loaded)
 
 
-def _from_file(kept: Kept, path: str) -> dict[str, Any]:
-    """Parameters of the file that are not what the study has."""
+def _from_file(study: Study, kept: Kept, path: str, named: str) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Parameters and units of the file that are not what the study has, and what to say of the rest."""
     found = declared(path, None)
     missing = [name for name in kept.space if name not in found.space]
     if missing:
         raise InvalidInputError(
             f"{path} has no parameter {missing[0]!r}; a parameter cannot be taken away: leave one value of it"
         )
+    notes = check_same(path, found, kept, study, named)
     changed = {name: made for name, made in found.space.items() if kept.space.get(name) != made}
-    if not changed:
+    units = {name: unit for name, unit in found.units.items() if kept.units.get(name) != unit}
+    if not changed and not units:
         raise InvalidInputError(f"{path} has the parameters that the study has; there is nothing to change")
-    return changed
+    return changed, units, notes
 
 
-def _understood(text: str, space: Mapping[str, BaseDistribution]) -> tuple[str, Any]:
+def _understood(text: str, study: Study, kept: Kept, named: str) -> tuple[str, Any]:
     """A parameter and what it is to be, as `uhebo.extend` takes it."""
     name, equals, rest = (part.strip() for part in text.partition("="))
     if not equals or not rest:
         raise InvalidInputError(f"told was {text!r}; expected NAME=low:high, NAME=+CHOICE, or NAME=TYPE:…")
-    known = space.get(name)
-    alike = get_close_matches(name, space, n=1, cutoff=0.8)
+    refuse_result(name, rest, study, kept, named)
+    known = kept.space.get(name)
+    alike = get_close_matches(name, kept.space, n=1, cutoff=0.8)
     if known is None and alike and rest.partition(":")[0] not in KINDS:
         raise InvalidInputError(
             f"there is no parameter {name!r}; did you mean {alike[0]}? A further one is declared with its type, "

@@ -13,26 +13,24 @@ A table that begins with number, state and the values is the history of another 
 it. Its numbers say nothing here: every row is an experiment of its own, and one that was under way is passed over.
 """
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from functools import partial
 
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.cli.bounds import Bounds, measured, names_of
 from uhebo.cli.decimals import two_readings
+from uhebo.cli.headings import check_columns, error_columns, named_as_ours, refuse_unusable_errors, value_columns
 from uhebo.cli.output import say
-from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, LONGEST_REASON, shown_state, texts
-from uhebo.cli.rows import Known, Trials, error_of, needed, read_row, running_number
-from uhebo.cli.tables import Table, read_table
+from uhebo.cli.records import HISTORY_COLUMNS, LEFT_OUT, LONGEST_REASON, numbered, shown_state, texts
+from uhebo.cli.rows import Known, Trials, error_of, read_row, refuse_half_told, running_number
+from uhebo.cli.tables import read_table
 from uhebo.errors import InvalidInputError
 from uhebo.optuna_.corrections import AMENDED
 from uhebo.space import SearchSpace
-from uhebo.storage.explain import listed
 
-UNIT = re.compile(r"(.*\S)\s*\[[^][]*\]")
 MOST_SAID = 20
 """Wrong rows that are named."""
 
@@ -61,22 +59,29 @@ def read_results(
     bounds: Bounds = (),
     objectives: Sequence[str] = (),
     again: bool = False,
+    units: Mapping[str, str] | None = None,
 ) -> Sheet:
     """Every row of the file; whatever is wrong is an error with file, line and column.
 
-    With `again`, a row for a trial that has ended, or one that the study has already, is a further measurement.
+    With `again`, a row for a trial that has ended, or one that the study has already, is a further measurement. `units`
+    are the study's, by name.
     """
     words = {name: texts(d) for name, d in space.distributions.items() if isinstance(d, CategoricalDistribution)}
-    known = {*space.distributions, *objectives, *names_of(bounds), value_column or "value"}
-    table = without_units(read_table(path, words), known)
+    limited = names_of(bounds)
+    results = [*objectives, *limited, *([value_column or "value"] if len(objectives) < 2 else [])]
+    headings = partial(named_as_ours, path=path, params=space.distributions, results=results, units=units or {})
+    table = read_table(path, words, headings)
     header, wrong = table.header, dict(table.wrong)
-    columns = _value_columns(header, objectives, value_column, space)
-    ours = tuple(header[: 2 + len(columns)]) == (*HISTORY_COLUMNS, *columns)
-    history = ours and "state" not in space.distributions and value_column in (None, "value")
-    errors = _error_columns(header, columns, space)
-    notes = _check_columns(path, header, space, columns, ignore_extra, history, [*names_of(bounds), *errors.values()])
+    columns = value_columns(header, objectives, value_column, space)
+    begins = tuple(header[: 2 + len(columns)]) == (*HISTORY_COLUMNS, *columns)
+    history = begins and "state" not in space.distributions and value_column in (None, "value")
+    errors = error_columns(header, columns, space)
+    if not ignore_extra:
+        ours = [*space.distributions, *results, *errors.values()]
+        refuse_unusable_errors(path, header, ours, columns, objectives, limited)
+    notes = check_columns(path, header, space, columns, ignore_extra, history, [*limited, *errors.values()])
     sheet = Sheet(notes=[] if ignore_extra else notes)
-    numbers = {*columns, *errors.values(), *names_of(bounds), *space.distributions} - words.keys()
+    numbers = {*columns, *errors.values(), *limited, *space.distributions} - words.keys()
     answered: dict[int, int] = {}
     for line, cells in table.rows.items():
         try:
@@ -86,9 +91,11 @@ def read_results(
             if doubtful:
                 raise InvalidInputError("; ".join(doubtful))
             number = cells.get("number", "") if not history else ""
-            if number and not any(cells[name] for name in [*columns, *names_of(bounds)]):
+            if number and not any(cells[name] for name in [*columns, *limited]):
                 sheet.waiting.append(running_number(number, trials))
                 continue
+            if not history:
+                refuse_half_told({name: cells[name] for name in [*columns, *limited]}, own=not number)
             entry = read_row(line, cells, space, trials, columns, history, again)
             if entry is not None and entry.values is not None:
                 entry = replace(entry, measured=measured(bounds, cells), errors=_errors(entry, cells, columns, errors))
@@ -114,16 +121,6 @@ def read_results(
     return sheet
 
 
-def _error_columns(header: Sequence[str], columns: Sequence[str], space: SearchSpace) -> dict[str, str]:
-    """Of each value that has one, the column of its error: `yield error`, or `error` where there is one value."""
-    found: dict[str, str] = {}
-    for name in columns:
-        names = [f"{name} error", *(["error"] if len(columns) == 1 else [])]
-        there = [each for each in names if each in header and each not in space.distributions]
-        found |= {name: there[0]} if there else {}
-    return found
-
-
 def _errors(
     row: Known, cells: Mapping[str, str], columns: Sequence[str], errors: Mapping[str, str]
 ) -> tuple[float | None, ...]:
@@ -135,18 +132,6 @@ def _errors(
             raise InvalidInputError(f"the error of {name} is given twice, by ± and in a column; drop one")
         found.append(error_of(text, name) if text else beside)
     return tuple(found)
-
-
-def without_units(table: Table, known: Collection[str]) -> Table:
-    """The table with columns named as the study has them: temperature for temperature [°C]."""
-    names = {name: match[1] for name in table.header if (match := UNIT.fullmatch(name)) and match[1] in known}
-    if not names:
-        return table
-    rows = {line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.rows.items()}
-    doubtful = {
-        line: {names.get(name, name): cell for name, cell in row.items()} for line, row in table.doubtful.items()
-    }
-    return Table([names.get(name, name) for name in table.header], rows, table.wrong, doubtful)
 
 
 def _refuse(path: str, wrong: Mapping[int, str]) -> None:
@@ -163,7 +148,7 @@ def _refuse(path: str, wrong: Mapping[int, str]) -> None:
 def _why_nothing(path: str, sheet: Sheet) -> str:
     if sheet.before:
         return (
-            f"{path}: everything in it was told before (trial {listed(sheet.before)}); --again stores it as further "
+            f"{path}: everything in it was told before ({numbered(sheet.before)}); --again stores it as further "
             "measurements"
         )
     what = "no row with a result" if sheet.passed_over or sheet.waiting else "a header and no rows"
@@ -177,57 +162,6 @@ def _told_before(row: Known, trial: FrozenTrial) -> bool:
     if trial.state == TrialState.COMPLETE:
         return row.values == tuple(trial.values) or (AMENDED in trial.user_attrs and row.values is not None)
     return trial.state == TrialState.FAIL and row.values is None
-
-
-def _value_columns(
-    header: Sequence[str], objectives: Sequence[str], given: str | None, space: SearchSpace
-) -> tuple[str, ...]:
-    """Columns of the values: named after the objectives; one alone may also be `value`, or what the user says."""
-    if len(objectives) > 1 and given is not None:
-        raise InvalidInputError(
-            f"--value-column is for one objective; name the columns as the objectives are: {', '.join(objectives)}"
-        )
-    clash = [name for name in objectives if name in space.distributions or name in ("number", "state", "failure")]
-    if clash:
-        raise InvalidInputError(
-            f"the objective {clash[0]!r} has the name of another column; rename it: study.set_metric_names in Python"
-        )
-    if len(objectives) > 1 or (given is None and set(objectives) & set(header)):
-        return tuple(objectives)
-    return ("value" if given is None else given,)
-
-
-def _check_columns(
-    path: str,
-    header: Sequence[str],
-    space: SearchSpace,
-    columns: Sequence[str],
-    ignore_extra: bool,
-    history: bool,
-    others: Sequence[str],
-) -> list[str]:
-    """Refuse columns that are missing or mistyped; the others, which are notes."""
-    twice = [name for name in header if name and header.count(name) > 1]
-    if twice:
-        raise InvalidInputError(f"{path}: column {twice[0]!r} is there twice; drop one")
-    ours = ("state", "failure", "feasible") if history else ()
-    known = {"number", *columns, *space.distributions, *others, *ours}
-    extra = [name for name in header if name not in known]
-    if "" in extra and not ignore_extra:
-        raise InvalidInputError(f"{path}: a column without a name has cells; name it, or empty it")
-    absent = known - set(header)
-    for name in extra if not ignore_extra else ():
-        meant = get_close_matches(name.lower(), [each.lower() for each in absent], n=1, cutoff=0.8)
-        if meant or name.startswith("uhebo:"):
-            wanted = ", ".join([*space.distributions, *columns, *others, "and if you like number"])
-            raise InvalidInputError(f"{path}: unknown column {name!r}, which looks like one of ours; expected {wanted}")
-    answers = "number" in header and not history
-    points = [] if answers else needed(space)
-    missing = [name for name in [*columns, *others, *points] if name not in header]
-    if missing:
-        hint = " (--value-column names another)" if (missing[0],) == tuple(columns) else ""
-        raise InvalidInputError(f"{path}: column {missing[0]!r} is missing{hint}; it has {', '.join(header)}")
-    return extra
 
 
 def _check_doubled(path: str, known: Sequence[Known], space: SearchSpace, trials: Trials, history: bool) -> None:

@@ -1,117 +1,29 @@
-"""The best of a study: one trial with what is known of it, or the front of several objectives."""
+"""The front of several objectives: its trials, what noise and bounds have to do with them, and one to take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 
-from uhebo.cli.bounds import measured_in
+from uhebo.cli.bounds import Bound, measured_in
 from uhebo.cli.objectives import Objectives
-from uhebo.cli.output import WHO_EXPECTS, percent, write_json, write_table, write_text
+from uhebo.cli.output import write_json, write_table, write_text
 from uhebo.cli.records import parameter_names, record, values_in
-from uhebo.cli.spreadsheets import shown_cells
-from uhebo.optuna_.extensions import current_space
-from uhebo.optuna_.fronts import front_trials, hypervolumes, oriented, reference_point
-from uhebo.space import SearchSpace
+from uhebo.cli.rows import value_of
+from uhebo.cli.settings import kept_in
+from uhebo.cli.spreadsheets import shown_cells, with_unit
+from uhebo.cli.standing import on_bounds
+from uhebo.errors import InvalidInputError
+from uhebo.optuna_.fronts import front_trials, given_reference, hypervolumes, oriented, reference_point, signs_of
+from uhebo.optuna_.replicates import measured_again
+from uhebo.pareto_result import ParetoResult, Pick
 from uhebo.storage.explain import plus_minus
 
 if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
-    from uhebo.diagnosis.bounds import AtBound
-    from uhebo.diagnosis.recommendation import Recommended
-
-
-def measured_again(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
-    """Every finished trial at the settings of this one, itself included."""
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [each for each in finished if each.params == trial.params]
-
-
-def recommended(study: Study) -> "Recommended | None":
-    """The point to use, by a second opinion; None while there is none to speak of."""
-    from uhebo.diagnosis.recommendation import recommended_if_any
-
-    return recommended_if_any(study)
-
-
-def standing(study: Study, trial: FrozenTrial, found: "Recommended | None") -> dict[str, Any]:
-    """What is known of the best trial besides its value, for JSON."""
-    again = measured_again(study, trial)
-    values = [each.value for each in again if each.value is not None]
-    measured = {"numbers": [each.number for each in again], "values": values, "mean": fmean(values)}
-    if len(values) > 1:
-        measured["standard_error"] = stdev(values) / len(values) ** 0.5
-    plain = None
-    if found is not None:
-        mean, deviation = found.by_model
-        plain = {"numbers": found.numbers, "params": found.params, "measured": found.measured, "expected": found.mean}
-        plain |= {"low": found.interval[0], "high": found.interval[1], "chance_best": found.chance}
-        plain |= {
-            "by": "second opinion" if found.is_second else "model",
-            "model": {"mean": mean, "deviation": deviation},
-        }
-    return {"measured": measured, "recommended": plain}
-
-
-def standing_rows(study: Study, trial: FrozenTrial, found: "Recommended | None") -> list[tuple[str, Any]]:
-    """The same as rows of a table for people."""
-    rows: list[tuple[str, Any]] = []
-    known = standing(study, trial, None)["measured"]
-    if "standard_error" in known:
-        told = ", ".join(f"{value:.6g}" for value in known["values"])
-        mean = plus_minus(known["mean"], known["standard_error"]) if known["standard_error"] else f"{known['mean']:.6g}"
-        rows.append((f"measured {len(known['values'])} times", f"{told}: mean {mean}"))
-    if found is not None:
-        low, high = found.interval
-        rows.append(("recommended", _which(study, trial, found)))
-        who = "second opinion" if found.is_second else "model"
-        rows.append((f"expected there, {who}", f"{found.mean:.4g} (90 %: {low:.4g} to {high:.4g})"))
-        if found.is_second:
-            rows.append(("expected there, model", plus_minus(*found.by_model)))
-        rows.append(("chance that it is the best tried", percent(found.chance)))
-    return rows
-
-
-def _which(study: Study, trial: FrozenTrial, found: "Recommended") -> str:
-    """The recommended point beside the best trial."""
-    if trial.number in found.numbers:
-        return "the same point"
-    first = study.get_trials(deepcopy=False)[found.numbers[0]]
-    names = list(found.params)
-    values = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in shown_cells(first, names))
-    settings = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
-    told = ", ".join(f"{value:.6g}" for value in found.measured)
-    return f"trial {first.number} (told: {told}), at {settings}"
-
-
-def write_hints(study: Study, trial: FrozenTrial, found: "Recommended | None", named: str) -> None:
-    """What to know of the points in the table of the best, in sentences: who expects what, luck, bounds."""
-    if found is not None:
-        maximise = study.direction == StudyDirection.MAXIMIZE
-        if trial.number not in found.numbers:
-            write_text(
-                f"The best reading (trial {trial.number}) may be a lucky one; what is recommended weighs all trials."
-            )
-        elif found.is_lucky(trial.value or 0.0, maximise=maximise):
-            write_text(
-                f"The best reading (trial {trial.number}) may be a lucky one: less is expected there again, and the "
-                "point is recommended all the same."
-            )
-        if found.is_second:
-            write_text(WHO_EXPECTS)
-    for each in on_bounds(study, trial, found):
-        write_text(f"{each}:")
-        write_text(f"  $ {each.command(named)}")
-
-
-def on_bounds(study: Study, trial: FrozenTrial, found: "Recommended | None") -> "list[AtBound]":
-    """Bounds of ranges on which the best trial or the recommended point is."""
-    from uhebo.diagnosis.bounds import bounds_of
-
-    space = SearchSpace.of({name: d for name, d in current_space(study).items() if name in trial.params})
-    best = bounds_of(trial.params, space) if space.names and space.contains(trial.params) else ()
-    return list(dict.fromkeys([*best, *(found.at_bounds if found is not None else ())]))
+    from uhebo.diagnosis.expected import Opinions
 
 
 def front_record(study: Study, objectives: Objectives) -> dict[str, Any]:
@@ -125,14 +37,19 @@ def front_record(study: Study, objectives: Objectives) -> dict[str, Any]:
     }
 
 
-def write_front(study: Study, objectives: Objectives, as_json: bool, about: Mapping[str, Any]) -> None:
-    """One row per trial of the front, in order of the first objective, the best first; then what it costs to move."""
+def write_front(
+    study: Study, objectives: Objectives, as_json: bool, about: Mapping[str, Any], named: str = "STUDY"
+) -> None:
+    """One row per trial of the front, in order of the first objective, the best first; then what it costs to move, and
+    what to know of these trials. `named` is what the shell calls the study."""
+    opinions = _opinions(study)
     if as_json:
-        write_json({**about, "objectives": objectives, **front_record(study, objectives)})
+        expected = [] if opinions is None else [vars(each) for each in opinions.front()]
+        lucky = [] if opinions is None else opinions.lucky()
+        found = {**front_record(study, objectives), "recommended": expected, "lucky": lucky}
+        write_json({**about, "objectives": objectives, **found})
         return
-    trials = front_trials(study)
-    order = oriented(study, trials)[:, 0].argsort(kind="stable")[::-1]
-    trials = [trials[int(i)] for i in order]
+    trials, units = _in_order(study), kept_in(study).units
     names = parameter_names(trials)
     others = list(dict.fromkeys(name for trial in trials for name in measured_in(trial)))
     rows = [
@@ -144,13 +61,102 @@ def write_front(study: Study, objectives: Objectives, as_json: bool, about: Mapp
         ]
         for trial in trials
     ]
-    titles = [f"{name} ({direction})" for name, direction in objectives.items()]
-    write_table(["trial", *titles, *others, *names], rows)
-    for sentence in _trade_offs(study):
+    titles = [f"{with_unit(name, units)} ({direction})" for name, direction in objectives.items()]
+    write_table(["trial", *titles, *(with_unit(name, units) for name in (*others, *names))], rows)
+    said = [*_trade_offs(study), *_repeats(study, trials, objectives), *_not_beyond(study, trials, objectives)]
+    for sentence in [*said, *([] if opinions is None else opinions.lucky_in_words())]:
         write_text(sentence)
+    for sentence, command in _at_bounds(study, trials, named):
+        write_text(sentence)
+        write_text(f"  $ {command}")
+
+
+def picked(study: Study, weights: Sequence[str], within: Sequence[str], by: Any) -> Pick:
+    """One point of the front: `NAME=NUMBER` of weights, and `NAME <= NUMBER` of what is acceptable."""
+    shares = {}
+    for text in weights:
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not equals:
+            raise InvalidInputError(f"--weight is {text!r}; expected NAME=NUMBER, such as yield=2")
+        shares[name] = value_of(value, f"the weight of {name}")
+    limits: dict[str, tuple[float | None, float | None]] = {}
+    for text in within:
+        bound = Bound.parse(text, called="--within")
+        low, high = limits.get(bound.name, (None, None))
+        limits[bound.name] = (low, bound.bound) if bound.sense == "<=" else (bound.bound, high)
+    return ParetoResult(study).pick(shares or None, within=limits or None, by=by)
+
+
+def write_pick(study: Study, found: Pick, as_json: bool, about: Mapping[str, Any]) -> None:
+    """The point with what was measured and what is expected there."""
+    if as_json:
+        write_json({**about, **vars(found)})
+        return
+    units = kept_in(study).units
+    trial = study.get_trials(deepcopy=False)[found.number]
+    numbers = ", ".join(map(str, found.numbers))
+    rows: list[tuple[str, Any]] = [("trials" if len(found.numbers) > 1 else "trial", numbers)]
+    for name, value in found.values.items():
+        mean, low, high = found.predicted[name]
+        rows.append((with_unit(name, units), value))
+        rows.append(("expected there, second opinion", f"{mean:.4g} (90 %: {low:.4g} to {high:.4g})"))
+        rows.append(("expected there, model", plus_minus(*found.by_model[name])))
+    rows += [(with_unit(name, units), value) for name, value in measured_in(trial).items()]
+    names = list(found.params)
+    rows += zip((with_unit(name, units) for name in names), shown_cells(trial, names), strict=True)
+    write_table(["of the front", "measured" if len(found.numbers) < 2 else "mean of what was measured"], rows)
+
+
+def _in_order(study: Study) -> list[FrozenTrial]:
+    trials = front_trials(study)
+    order = oriented(study, trials)[:, 0].argsort(kind="stable")[::-1]
+    return [trials[int(i)] for i in order]
 
 
 def _trade_offs(study: Study) -> list[str]:
     from uhebo.diagnosis.tradeoffs import in_words  # where it is needed: importing it takes a while
 
     return in_words(study)
+
+
+def _opinions(study: Study) -> "Opinions | None":
+    from uhebo.diagnosis.expected import opinions_if_any
+
+    return opinions_if_any(study)
+
+
+def _repeats(study: Study, trials: Sequence[FrozenTrial], objectives: Objectives) -> list[str]:
+    """Points of the front that were measured more than once: the best reading alone is on it."""
+    said: dict[tuple[int, ...], str] = {}
+    for trial in trials:
+        again = measured_again(study, trial)
+        numbers = tuple(each.number for each in again)
+        if len(again) > 1 and numbers not in said:
+            means = []
+            for index, name in enumerate(objectives):
+                told = [each.values[index] for each in again]
+                error = stdev(told) / len(told) ** 0.5
+                means.append(f"{name} {plus_minus(fmean(told), error) if error else f'{told[0]:.6g}'}")
+            listed = f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+            said[numbers] = f"Trials {listed} measured the same point, on average {', '.join(means)}."
+    return list(said.values())
+
+
+def _not_beyond(study: Study, trials: Sequence[FrozenTrial], objectives: Objectives) -> list[str]:
+    """Trials that are not better than the reference point in every objective: they were said not to be worth having."""
+    given = given_reference(study)
+    if given is None:
+        return []
+    beyond = (oriented(study, trials) > signs_of(study) * np.array(given)).all(axis=1)
+    left = [trial.number for trial, counts in zip(trials, beyond.tolist(), strict=True) if not counts]
+    at = ", ".join(f"{name} {value:g}" for name, value in zip(objectives, given, strict=True))
+    if not left:
+        return []
+    numbers = f"trial{'s' * (len(left) > 1)} {', '.join(map(str, left))}"
+    return [f"Not better than the reference point ({at}) in every objective: {numbers}."]
+
+
+def _at_bounds(study: Study, trials: Sequence[FrozenTrial], named: str) -> list[tuple[str, str]]:
+    """Bounds of ranges on which trials of the front are, with the command that moves them."""
+    found = {each: None for trial in trials for each in on_bounds(study, trial, None)}
+    return [(f"On the front, {each}:", each.command(named)) for each in found]

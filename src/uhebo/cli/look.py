@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: best, status, diagnose, methods."""
+"""Commands that look and change nothing: status, diagnose, methods."""
 
 import json
 import shlex
@@ -13,20 +13,16 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from uhebo.cli import options
-from uhebo.cli.bounds import best_of, best_rows, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import on_bounds, recommended, standing, standing_rows, write_front, write_hints
 from uhebo.cli.output import say, write, write_json, write_table, write_text
-from uhebo.cli.records import cells, counted, expected, origin_of, parameter_names, record, waiting_trials
+from uhebo.cli.records import cells, counted, expected, origin_of, parameter_names, waiting_trials
 from uhebo.cli.settings import kept_in, named_objectives
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import rounded, with_unit
-from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Strategy
 from uhebo.optuna_ import fronts
 from uhebo.optuna_.constraints import constraints_of, is_feasible
-from uhebo.optuna_.extensions import units_of
 from uhebo.optuna_.lease import Lease, progress
 from uhebo.storage.places import Place, place_of, study_at
 
@@ -36,41 +32,6 @@ if TYPE_CHECKING:  # it is imported where it is needed: that takes a while
 MOST_WAITING = 100
 """Waiting experiments that are listed."""
 VERDICT_STYLES = {"trust": "bold green", "caution": "bold yellow", "do not trust": "bold red"}
-
-
-def best(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
-    """Show the best trial so far, or the front of several objectives.
-
-    With it come further measurements of the same settings, and the recommended point: the best by a second opinion
-    that allows for more noise than the model, and that a lucky measurement does not mislead. With constraints it is the
-    best feasible one. With several objectives the front is shown: trials that no other one beats in every objective,
-    and what one costs in terms of another.
-
-    \b
-    Example:
-      $ uhebo best lab.db
-    """
-    with study_at(file, study) as loaded:
-        objectives = named_objectives(loaded)
-        if len(objectives) > 1 and fronts.front_trials(loaded):
-            suspicious = warn_of_suspicious(loaded, file, study)
-            write_front(loaded, objectives, as_json, {"study": loaded.study_name, "suspicious": suspicious})
-            return
-        trial = best_of(loaded)
-        if trial is None:
-            raise InvalidInputError(f"study {loaded.study_name!r} has {why_none(loaded, shell_name(file, study))}")
-        direction = loaded.direction.name.lower()
-        found, named = recommended(loaded), shell_name(file, study)
-        value = {"study": loaded.study_name, "direction": direction, **record(trial), **standing(loaded, trial, found)}
-        bounds = on_bounds(loaded, trial, found)
-        value["at_bounds"] = [{**asdict(each), "command": each.command(named)} for each in bounds]
-        units = units_of(loaded)
-        rows = [(with_unit(name, units), value) for name, value in best_rows(trial, *objectives)]
-        rows += standing_rows(loaded, trial, found)
-        value["suspicious"] = warn_of_suspicious(loaded, file, study)
-        write(value, ("best", "smallest" if direction == "minimize" else "largest"), rows, as_json)
-        if not as_json:
-            write_hints(loaded, trial, found, named)
 
 
 def status(file: options.StudyFile, study: options.StudyName = None, as_json: options.AsJson = False) -> None:
@@ -88,6 +49,9 @@ def status(file: options.StudyFile, study: options.StudyName = None, as_json: op
             write_json(shown)
             return
         rows = {key: str(value) for key, value in shown["settings"].items()}
+        if "reference_point" in rows:
+            named = zip(shown["objectives"], shown["settings"]["reference_point"], strict=True)
+            rows["reference_point"] = ", ".join(f"{name} {value:g}" for name, value in named)
         rows["trials"] = ", ".join(f"{count} {state}" for state, count in shown["trials"].items()) or "none yet"
         if shown["origins"]:
             rows["finished, by origin"] = ", ".join(f"{count} {origin}" for origin, count in shown["origins"].items())

@@ -13,7 +13,7 @@ from optuna.study import Study
 
 from uhebo.checks import meant
 from uhebo.cli.bounds import Bounds, from_arguments, measured, names_of
-from uhebo.cli.rows import value_of, with_error
+from uhebo.cli.rows import refuse_spaces, value_of, with_error
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS
 from uhebo.optuna_ import fronts
@@ -41,15 +41,26 @@ def parse(text: str) -> tuple[str, str]:
 
 
 def with_options(found: Any, texts: Sequence[str]) -> Objectives:
-    """The space file's objectives and those of the options together; a name may come once."""
+    """The space file's objectives and those of the options together; an option wins."""
     if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
-        raise InvalidInputError(f'objectives is {found!r}; expected {{yield = "maximize", cost = "minimize"}}')
-    together = dict(found)
+        raise InvalidInputError(f"objectives is {found!r}; expected each with its direction, such as {_meant(found)}")
+    given: Objectives = {}
     for name, direction in map(parse, texts):
-        if name in together:
+        if name in given:
             raise InvalidInputError(f"objective {name!r} is given twice; drop one, or name them differently")
-        together[name] = direction
-    return together
+        given[name] = direction
+    return {**found, **given}
+
+
+def _meant(found: Any) -> str:
+    """What was probably meant by objectives that are no table of names and directions."""
+    ways: Objectives = {}
+    for each in found if isinstance(found, (list, Mapping)) else ():
+        name, _, way = str(each).rpartition(":") if str(each).endswith(DIRECTIONS) else (str(each), "", "")
+        ways[name.strip() or str(each)] = way.strip() or DIRECTIONS[not ways]
+    ways = ways or {"yield": "maximize", "cost": "minimize"}
+    pairs = ", ".join(f'{name} = "{way}"' for name, way in ways.items())
+    return f"{{{pairs}}}"
 
 
 def check(objectives: Objectives, taken: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -132,6 +143,7 @@ def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> Told:
 
     One objective may be told as a number alone, which comes first: `81.2 purity=96.1`. Several are told by name.
     """
+    refuse_spaces(texts)
     if len(objectives) < 2 and (not objectives or "=" not in texts[0]):
         value, error = with_error(texts[0], next(iter(objectives), "value"))
         return (value,), (error,), from_arguments(bounds, texts[1:])
@@ -149,6 +161,7 @@ def told(objectives: Objectives, bounds: Bounds, texts: Sequence[str]) -> Told:
         given[name] = number
     missing = [name for name in objectives if name not in given]
     if missing:
-        raise InvalidInputError(f"{missing[0]} is missing; expected {wanted}")
-    pairs = [with_error(given[name], name) for name in objectives]
+        later = "; if it is not there yet, tell all of them later: the trial waits" if len(known) > 1 else ""
+        raise InvalidInputError(f"{missing[0]} is missing; expected {wanted}{later}")
+    pairs = [with_error(given[name], name, several=len(objectives) > 1) for name in objectives]
     return tuple(value for value, _ in pairs), tuple(error for _, error in pairs), measured(bounds, given)

@@ -5,23 +5,24 @@ from collections.abc import Collection
 from optuna.study import Study
 
 from uhebo.cli.output import say
+from uhebo.cli.records import numbered
 from uhebo.cli.settings import kept_in
 from uhebo.optuna_.corrections import trials_of
 from uhebo.optuna_.endings import is_left_out
 from uhebo.optuna_.extensions import extensions_of
 from uhebo.space import SearchSpace
-from uhebo.storage.explain import listed
 
 
 def say_outside(study: Study) -> None:
     """Which trials the space as it is now leaves out: those that have ended, and those that wait."""
     ended, waiting = _outside(study)
     if ended:
-        say(f"outside the space now, and left out of the model: trial {listed(ended)}")
+        say(f"outside the space now, and left out of the model: {numbered(ended)}")
     if waiting:
+        them, they = ("them", "they") if len(waiting) > 1 else ("it", "it")
         say(
-            f"waiting outside: trial {listed(waiting)}; skip them, or tell them: they will not count until the range "
-            "holds them"
+            f"waiting outside: {numbered(waiting)}; skip {them}, or tell {them}: {they} will not count until the range "
+            f"holds {them}"
         )
 
 
@@ -29,9 +30,10 @@ def say_told_outside(study: Study, told: Collection[int]) -> None:
     """Which of the trials that were told now do not count."""
     here = [number for number in _outside(study)[0] if number in told] if extensions_of(study) else []
     if here:
+        lies, does, them = ("lies", "does", "it") if len(here) == 1 else ("lie", "do", "them")
         say(
-            f"trial {listed(here)} lies outside the space as it is now, and does not count until it holds that again: "
-            "uhebo extend"
+            f"{numbered(here)} {lies} outside the space as it is now, and {does} not count until a wider range holds "
+            f"{them} again: uhebo extend"
         )
 
 

@@ -1,21 +1,25 @@
 """`uhebo predict`: what the model expects at settings of your own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from optuna.study import Study
 
 from uhebo.cli import options
 from uhebo.cli.output import WHO_EXPECTS, percent, write, write_text
 from uhebo.cli.records import expected as expected_values
 from uhebo.cli.records import parsed
+from uhebo.cli.rows import refuse_spaces
 from uhebo.cli.settings import with_sampler
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import with_unit
+from uhebo.diagnosis.expected import opinions_if_any
 from uhebo.diagnosis.outlook import Outlook, expect
-from uhebo.diagnosis.recommendation import opinion_on
+from uhebo.diagnosis.recommendation import Opinion, opinion_on
 from uhebo.errors import InvalidInputError
+from uhebo.optuna_.fronts import objective_names
 from uhebo.space import SearchSpace
 from uhebo.space.moves import active_names
 from uhebo.storage.explain import plus_minus
@@ -41,25 +45,41 @@ def predict(
     with study_at(file, study) as loaded:
         kept = with_sampler(loaded)
         params = given_params(given, kept.search_space)
-        found, second = expect(loaded, params), opinion_on(loaded, params)
+        found, second = expect(loaded, params), _second(loaded, params)
         rows: list[tuple[str, Any]] = []
         for name, value in found.expected.items():
             interval = f"{plus_minus(value.mean, value.deviation)} (90 %: {value.low:.4g} to {value.high:.4g})"
             rows.append((f"{with_unit(name, kept.units)}, model", interval))
-        if second is not None:
-            rows.append(("second opinion", f"{second.mean:.4g} (90 %: {second.low:.4g} to {second.high:.4g})"))
+            if name in second:
+                rows.append(("second opinion", _interval(second[name])))
         if found.over is not None:
             rows.append(("to improve on", str(found.over)))
         rows += [(f"chance {words}", percent(chance)) for words, chance in _chances(found, kept).items()]
-        opinion = {"second_opinion": None if second is None else asdict(second)}
+        one = len(found.expected) == 1
+        each = {name: asdict(opinion) for name, opinion in second.items()}
+        opinion = {"second_opinion": (next(iter(each.values()), None) if one else each or None)}
         shown = {"params": params, **expected_record(found), **opinion}
         write(shown, ("at these settings", "expected"), rows, as_json)
         if not as_json:
-            write_text(WHO_EXPECTS if second is not None else "Expected: without noise.")
+            write_text(WHO_EXPECTS if second else "Expected: without noise.")
+
+
+def _second(study: Study, params: Mapping[str, Any]) -> dict[str, Opinion]:
+    """The second opinion on each objective, by name; none where there is none."""
+    if len(study.directions) == 1:
+        found = opinion_on(study, params)
+        return {} if found is None else dict.fromkeys(objective_names(study), found)
+    opinions = opinions_if_any(study)
+    return {} if opinions is None else {n: Opinion(*each) for n, each in opinions.predicted(params).items()}
+
+
+def _interval(found: Opinion) -> str:
+    return f"{found.mean:.4g} (90 %: {found.low:.4g} to {found.high:.4g})"
 
 
 def given_params(texts: Sequence[str], space: SearchSpace, *, complete: bool = True) -> dict[str, Any]:
     """`NAME=VALUE` for each parameter that is active, or for some of them."""
+    refuse_spaces(texts)
     params: dict[str, Any] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))

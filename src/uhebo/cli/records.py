@@ -178,6 +178,11 @@ def expected(distribution: BaseDistribution) -> str:
     return f"{kind} from {distribution.low} to {distribution.high}{step}"
 
 
+def numbered(numbers: Sequence[int], what: str = "trial") -> str:
+    """Trials by their numbers, or lines: trial 3, or trials 3, 4."""
+    return f"{what}{'s' * (len(numbers) != 1)} {listed(numbers)}"
+
+
 def waiting_trials(study: Study) -> list[FrozenTrial]:
     """Those that were asked for and not told yet; no worker has them."""
     return [t for t in study.get_trials(deepcopy=False) if shown_state(t) == STATES[TrialState.RUNNING]]

@@ -33,6 +33,15 @@ FAILED, UNDER_WAY = ("failed", "pruned"), (RUNNING, "waiting", "queued", *LEFT_O
 Trials = Mapping[int, FrozenTrial]
 PLUS_MINUS = re.compile(r"\+\s*/?\s*-")
 FAILED_HINT = "a trial that gave no value is told with --failed (in a sheet: failed, or skipped if it was never made)"
+BELOW_LIMIT = re.compile(r"[<>\u2264\u2265].*|n\.?\s?d\.?|b\.?d\.?l\.?|l\.?o\.?[dq]\.?", re.I)
+"""How people write that a value is too small to be measured."""
+LIMIT_HINT = "for a value below a detection limit enter the limit, or half of it"
+LATER_HINT = (
+    "leave the trial waiting until the number is there; in a sheet leave all results of its row empty; "
+    f"{LIMIT_HINT}; if it never comes: --failed"
+)
+"""A trial of several objectives fails as a whole, and what was measured would be lost."""
+SPACED = re.compile(r"\s*=\s*")
 WORDS = ("failed", "skipped")
 """What a cell of a value may say in place of a number."""
 
@@ -116,7 +125,8 @@ def _values(
     as a whole."""
     words = [text.lower() if text.lower() in WORDS else "" for text in given]
     if not any(words):
-        return tuple(with_error(text, name, infinite) for text, name in zip(given, columns, strict=True))
+        several = len(columns) > 1
+        return tuple(with_error(text, name, infinite, several) for text, name in zip(given, columns, strict=True))
     word = next(filter(None, words))
     others = [name for text, name in zip(given, columns, strict=True) if text and text.lower() != word]
     if others:
@@ -127,6 +137,17 @@ def _values(
             "for every objective, or the missing number"
         )
     return None
+
+
+def refuse_half_told(results: Mapping[str, str], *, own: bool) -> None:
+    """Refuse a row with one result and without another, unless it failed; `own` if it is no answer to a trial."""
+    empty = [name for name, text in results.items() if not text]
+    if len(results) < 2 or not empty or any(text.lower() in WORDS for text in results.values()):
+        return
+    be, they = ("are", "they are") if len(empty) > 1 else ("is", "it is")
+    rest = "leave the row out" if own else f"leave all results of the row ({', '.join(results)}) empty"
+    waits = "" if own else ", and the trial waits"
+    raise InvalidInputError(f"{' and '.join(empty)} {be} empty; until {they} there {rest}{waits}; {LIMIT_HINT}")
 
 
 def needed(space: SearchSpace) -> list[str]:
@@ -177,19 +198,37 @@ def running_number(text: str, trials: Trials) -> int:
     number = started_number(text, trials)
     trial = trials[number]
     if trial.state != TrialState.RUNNING:
-        value = f" with value {', '.join(map(repr, trial.values))}" if trial.state == TrialState.COMPLETE else ""
+        told = trial.values if trial.state == TrialState.COMPLETE else []
+        value = f" with value{'s' * (len(told) > 1)} {', '.join(map(repr, told))}" if told else ""
         state = shown_state(trial)
         remedy = "uhebo amend corrects it, and --again tells a further measurement"
         if state in LEFT_OUT:
             remedy = f"uhebo restore takes that back{', and it can be told' * (state == 'skipped')}"
-        raise InvalidInputError(f"trial {number} is {state} already{value}; {remedy}")
+        does = "has" if state == "failed" else "is"
+        raise InvalidInputError(f"trial {number} {does} {state} already{value}; {remedy}")
     return number
 
 
-def with_error(text: str, name: str = "value", infinite: bool = False) -> tuple[float, float | None]:
-    """A number, and what follows ± in it: 29.3 ± 0.4, also written +- or +/-."""
+def refuse_spaces(texts_given: Sequence[str]) -> None:
+    """`yield = 79.9` comes as three arguments, which is one too many."""
+    for at, text in enumerate(texts_given):
+        beside = texts_given[at + 1] if at + 1 < len(texts_given) else ""
+        ends = text.endswith("=") and beside and "=" not in beside
+        if text == "=" or text.startswith("=") or ends:
+            meant = SPACED.sub("=", " ".join(texts_given))
+            raise InvalidInputError(f"a name and its value are one word, without spaces around =; write {meant}")
+
+
+def with_error(
+    text: str, name: str = "value", infinite: bool = False, several: bool = False
+) -> tuple[float, float | None]:
+    """A number, and what follows ± in it: 29.3 ± 0.4, also written +- or +/-; `several` if it is one of several
+    objectives."""
     number, sign, error = (part.strip() for part in PLUS_MINUS.sub("±", text).partition("±"))
-    return value_of(number, name, infinite), error_of(error, name) if sign else None
+    hint = LATER_HINT if several else FAILED_HINT
+    if not several and BELOW_LIMIT.fullmatch(number):
+        hint = f"{LIMIT_HINT}; {FAILED_HINT}"
+    return value_of(number, name, infinite, hint), error_of(error, name) if sign else None
 
 
 def error_of(text: str, name: str = "value") -> float:
@@ -200,16 +239,18 @@ def error_of(text: str, name: str = "value") -> float:
     return found
 
 
-def value_of(text: str, name: str = "value", infinite: bool = False) -> float:
-    """A number, not NaN; infinite ones are allowed in the history of another study, whose program returned them."""
+def value_of(text: str, name: str = "value", infinite: bool = False, hint: str = "") -> float:
+    """A number, not NaN; infinite ones are allowed in the history of another study, whose program returned them. `hint`
+    says what to do where there is none."""
+    hint = f"; {hint}" if hint else ""
     try:
         value = number_in(text)
     except ValueError as error:
         what = "empty" if not text.strip() else repr(text)
-        hint = "" if WITH_UNIT.fullmatch(text.strip()) else f"; {FAILED_HINT}"
+        hint = "" if WITH_UNIT.fullmatch(text.strip()) else hint
         raise InvalidInputError(f"{name} is {what}, expected a number{pointed(text)}{hint}") from error
     if math.isnan(value) or (math.isinf(value) and not infinite):
-        raise InvalidInputError(f"{name} is {text!r}, which is not a number that an experiment gives; {FAILED_HINT}")
+        raise InvalidInputError(f"{name} is {text!r}, which is not a number that an experiment gives{hint}")
     return value
 
 

@@ -14,6 +14,7 @@ momentum = {type = "float", low = 0.0, high = 1.0, when = "solver == 'sgd'"}
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,7 +26,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from uhebo.cli.bounds import Bounds, parse_all
 from uhebo.cli.objectives import Objectives, with_options
-from uhebo.cli.records import texts
+from uhebo.cli.records import DOUBTFUL_COMMA, WITH_COMMA, texts
+from uhebo.cli.space_settings import SETTINGS as SETTINGS
+from uhebo.cli.space_settings import check_place, check_settings
 from uhebo.cli.tables import read_text
 from uhebo.errors import InvalidInputError
 from uhebo.space import Categorical, Float, Int, SearchSpace, When, as_distributions
@@ -36,20 +39,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SETTINGS: dict[str, type] = {
-    "direction": str,
-    "method": str,
-    "seed": int,
-    "n_trials": int,
-    "n_startup_trials": int,
-    "acquisition": str,
-    "reading": str,
-    "deterministic": bool,
-    "when_exhausted": str,
-    "subject_to": list,
-    "reference_point": dict,
-}
-"""What a space file may say besides the parameters, and as what type."""
 KINDS: dict[str, Callable[..., BaseDistribution]] = {
     "float": Float,
     "int": Int,
@@ -132,14 +121,8 @@ def _read_file(path: str) -> Kept:
         raise InvalidInputError(f'{path}: units is {units!r}, expected a table such as {{temperature = "°C"}}')
     if not isinstance(constraints, list):
         raise InvalidInputError(f"{path}: constraints is {constraints!r}, expected a list such as ['purity >= 95']")
-    for key, value in settings.items():
-        if key not in SETTINGS:
-            known = ", ".join([*SETTINGS, "constraints", "objectives", "units"])
-            raise InvalidInputError(f"{path}: unknown key {key!r}; expected [parameters] and any of {known}")
-        if key == "subject_to" and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
-            raise InvalidInputError(f"{path}: subject_to is {value!r}, expected a list such as ['a + b <= 1']")
-        if type(value) is not SETTINGS[key]:
-            raise InvalidInputError(f"{path}: {key} is {value!r}, expected a value of type {SETTINGS[key].__name__}")
+    check_settings(path, settings, objectives)
+    check_place(path, parameters)
     if not isinstance(parameters, dict) or not parameters:
         raise InvalidInputError(f"{path} has no [parameters]; add one line per parameter, such as x = [0.0, 1.0]")
     try:
@@ -218,6 +201,13 @@ def _refuse_two_values(name: str, low: float, high: float) -> None:
 def _from_table(table: dict[str, Any]) -> BaseDistribution:
     given = dict(table)
     kind = given.pop("type", None)
+    if kind is None:
+        ends = "choices = […]" if "choices" in given else "low = …, high = …"
+        likely = "categorical" if "choices" in given else "float"
+        raise InvalidInputError(
+            f'type is missing; write {{type = "{likely}", {ends}}}: "float" for numbers, "int" for whole numbers, '
+            '"categorical" for choices'
+        )
     if kind not in tuple(KINDS):
         raise InvalidInputError(f"type is {kind!r}, expected float, int or categorical")
     keys = signature(KINDS[kind]).parameters
@@ -237,6 +227,14 @@ def parse_param(text: str) -> tuple[str, BaseDistribution]:
     if not equals or not name:
         raise InvalidInputError(f"--param is {text!r}; expected NAME=TYPE:…, such as lr=float:1e-5:0.1:log")
     kind, _, details = rest.partition(":")
+    if details and KINDS.get(kind) is not Categorical:
+        commas = [part for part in re.split("[:=]", rest) if WITH_COMMA.fullmatch(part)]
+        thousands = ", and nothing between thousands" if any(map(DOUBTFUL_COMMA.fullmatch, commas)) else ""
+        if commas:
+            raise InvalidInputError(
+                f"--param is {text!r}; numbers have a decimal point here{thousands}: write "
+                f"{name}={rest.replace(',', '.')}"
+            )
     if kind not in KINDS:
         bounds = [_number(bound) for bound in rest.split(":")]
         if len(bounds) != 2 or any(isinstance(bound, str) for bound in bounds):

@@ -16,7 +16,6 @@ from optuna.trial import FrozenTrial, TrialState
 from uhebo.cli import options
 from uhebo.cli.bounds import best_of, names_of, why_none
 from uhebo.cli.calls import shell_name
-from uhebo.cli.front import recommended
 from uhebo.cli.objective import raising
 from uhebo.cli.output import only_one, say, write
 from uhebo.cli.predict import expected_cells, expected_columns, expected_record, given_params, legend
@@ -26,6 +25,7 @@ from uhebo.cli.settings import ask, with_sampler
 from uhebo.cli.signals import EXIT_TERMINATED, Terminated
 from uhebo.cli.space_file import Kept
 from uhebo.cli.spreadsheets import rounded, with_unit, write_csv, write_xlsx
+from uhebo.cli.standing import recommended
 from uhebo.cli.suspicion import warn_of_suspicious
 from uhebo.diagnosis.outlook import has_model, outlook
 from uhebo.errors import InvalidInputError
@@ -165,6 +165,11 @@ def _repeated(study: Study, number: str | None, best_one: bool, named: str) -> R
     if number is not None:
         trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         return trials[started_number(number, trials)], "this one"
+    if best_one and len(study.directions) > 1:
+        raise InvalidInputError(
+            "there is no single best trial to repeat: with several objectives the best ones are a front; uhebo best "
+            f"{named} lists it, and --repeat NUMBER repeats one of its trials"
+        )
     best = best_of(study) if best_one else None
     if best_one and best is None:
         raise InvalidInputError(f"there is no single best trial to repeat: {why_none(study, named)}")

@@ -10,7 +10,7 @@ import io
 import re
 import sys
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from pathlib import Path
@@ -93,25 +93,31 @@ def _decoded(path: str) -> str:
     )
 
 
-def read_table(path: str, words: Mapping[str, Collection[str]]) -> Table:
-    """A CSV or a spreadsheet. `words` of a column are not read as numbers."""
+def read_table(
+    path: str, words: Mapping[str, Collection[str]], named: Callable[[list[str]], list[str]] = list
+) -> Table:
+    """A CSV or a spreadsheet. `words` of a column are not read as numbers; `named` makes names of headings."""
     if Path(path).suffix.lower() in SHEETS:
-        return _checked(path, enumerate(_sheet(path), 1), None, words)
+        return _checked(path, enumerate(_sheet(path), 1), None, words, named)
     text = _decoded(path)
     first, _, rest = text.partition("\n")
-    named = SEPARATOR.fullmatch(first.strip("\r"))
-    delimiter = named[1] if named else max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(rest if named else text, newline=""), delimiter=delimiter, strict=True)
-    skipped = 1 if named else 0
+    said = SEPARATOR.fullmatch(first.strip("\r"))
+    delimiter = said[1] if said else max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(rest if said else text, newline=""), delimiter=delimiter, strict=True)
+    skipped = 1 if said else 0
     lines = ((reader.line_num + skipped, row) for row in reader)
     try:
-        return _checked(path, lines, "," if delimiter == ";" else ".", words)
+        return _checked(path, lines, "," if delimiter == ";" else ".", words, named)
     except csv.Error as error:
         raise InvalidInputError(f"{path}, line {reader.line_num + skipped}: not valid CSV ({error})") from error
 
 
 def _checked(
-    path: str, lines: Iterable[tuple[int, list[str]]], decimal: str | None, words: Mapping[str, Collection[str]]
+    path: str,
+    lines: Iterable[tuple[int, list[str]]],
+    decimal: str | None,
+    words: Mapping[str, Collection[str]],
+    headings: Callable[[list[str]], list[str]],
 ) -> Table:
     """`decimal` is the sign that the separator of cells allows; None where numbers are no text."""
     header: list[str] | None = None
@@ -119,7 +125,7 @@ def _checked(
     wrong: dict[int, str] = {}
     for number, row in lines:
         if header is None:
-            header = [unquoted(name.strip()) for name in row]
+            header = headings([unquoted(name.strip()) for name in row])
         elif any(cell.strip() for cell in row):
             if len(row) < len(header) or any(cell.strip() for cell in row[len(header) :]):
                 wrong[number] = f"{len(row)} cells, expected {len(header)} as in the header"

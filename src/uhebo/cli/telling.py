@@ -14,7 +14,7 @@ from uhebo.cli.front import front_record
 from uhebo.cli.objectives import told
 from uhebo.cli.output import say, write_json, write_table
 from uhebo.cli.outside import say_told_outside
-from uhebo.cli.records import record, short_reason
+from uhebo.cli.records import numbered, record, short_reason
 from uhebo.cli.rows import Known, Trials, error_of, running_number, started_number
 from uhebo.cli.settings import bounds_of, kept_in, named_objectives
 from uhebo.cli.suspicion import warn_of_suspicious
@@ -81,6 +81,9 @@ def tell(
     )
     if option is not None:
         raise typer.BadParameter(f"no such option: {option}")
+    if failed and value is not None and csv is None:
+        told_too = " ".join([value, *(others or ())])
+        raise typer.BadParameter(f"a failed trial has no value: leave out {told_too}, or leave out --failed")
     if (csv is None) == (number is None) or (csv is None and (value is None) != failed):
         raise typer.BadParameter("give a trial number and its value, a number and --failed, or --csv FILE")
     if note and csv is not None:
@@ -95,7 +98,7 @@ def tell(
             bounds = bounds_of(loaded)
             given = None if value is None else told(objectives, bounds, [value, *(others or ())])
             values, errors, found = given or (None, (), {})
-            errors = errors if error is None else _given_error(error, errors)
+            errors = errors if error is None else _given_error(error, errors, list(objectives))
             notes = {NOTE: short_reason(note)} if note else {}
             row = Known(0, None, {}, values, measured=found, notes=notes, errors=errors)
             sheet = Sheet([_placed(row, number, trials, again)])
@@ -103,7 +106,7 @@ def tell(
             kept = kept_in(loaded)
             space, bounds = kept.search_space, kept.constraints
             names = list(objectives)
-            sheet = read_results(csv, space, trials, value_column, ignore_extra, bounds, names, again)
+            sheet = read_results(csv, space, trials, value_column, ignore_extra, bounds, names, again, kept.units)
         if dry_run:
             _show(sheet, list(objectives) or ["value"], as_json)
             return
@@ -115,9 +118,11 @@ def tell(
             write_json({**_counts(loaded, sheet), "suspicious": suspicious})
 
 
-def _given_error(text: str, told_with: tuple[float | None, ...]) -> tuple[float | None, ...]:
+def _given_error(text: str, told_with: tuple[float | None, ...], names: list[str]) -> tuple[float | None, ...]:
     if len(told_with) > 1:
-        raise InvalidInputError("--error is of one value; with several objectives write yield=81.2±0.4")
+        raise InvalidInputError(
+            f"--error is of one value; with several objectives write it after the value: {names[0]}=81.2±{text}"
+        )
     if told_with[0] is not None:
         raise InvalidInputError("the error is given twice, by ± and by --error; drop one")
     return (error_of(text),)
@@ -213,12 +218,14 @@ def _show(sheet: Sheet, objectives: list[str], as_json: bool) -> None:
 def _say_left(sheet: Sheet) -> None:
     """Rows that are not stored, and why."""
     if sheet.passed_over:
-        left = sheet.passed_over
-        say(f"passed over {len(left)} without a result, under way then or failed without a point: line {listed(left)}")
+        say(
+            f"not imported: {numbered(sheet.passed_over, 'line')}, of experiments that gave no result (not done yet, "
+            "skipped, dropped, or failed without settings)"
+        )
     if sheet.before:
-        say(f"told before, with the same outcome: trial {listed(sheet.before)}")
+        say(f"told before, with the same outcome: {numbered(sheet.before)}")
     if sheet.waiting:
-        say(f"still waiting for a value: trial {listed(sheet.waiting)}")
+        say(f"still waiting for a value: {numbered(sheet.waiting)}")
     if sheet.notes:
         say(f"kept as notes: {listed(sheet.notes)}")
 

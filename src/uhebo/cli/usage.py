@@ -20,6 +20,11 @@ def hint(error: Any) -> str:
         return f"; the study comes by itself: uhebo {command} lab.db"
     if option == "--param" and command == "extend":
         return "; write the parameter by itself: lr=0.01:10"
+    if option in ("--direction", "--objective", "--constraint", "--reference") and command == "extend":
+        from uhebo.cli.permanent import carry_over
+
+        what = {"--constraint": "the constraints", "--reference": "the reference point"}.get(option, "the direction")
+        return f"; {what} of a study cannot be changed in place: {carry_over('lab.db')}"
     if option in ("--n-trials", "-n") and command in ("optimize", "worker"):
         return "; write --trials N"
     extra = EXTRA.search(str(getattr(error, "message", "")))

@@ -214,7 +214,7 @@ def _gather(
         calibration=calibrate(belief),
         layout=lay_out(belief, _rng(seed, 3)),
         regions=split_in_two(belief, _rng(seed, 4)),
-        prospects=look_ahead(belief, draws, epsilon, _rng(seed, 5)),
+        prospects=replace(look_ahead(belief, draws, epsilon, _rng(seed, 5)), of_several=len(study.directions) > 1),
         importance=rank_parameters(belief, _rng(seed, 6)),
         feasibility=measure_feasibility(belief),
         slips=slips_in(study, belief.history, belief.model.kernel, seed),

@@ -41,6 +41,8 @@ class Prospects:
     """Probability, by the surrogate, that ten more trials improve the best by more than epsilon; where no trial is
     feasible, that one of them is."""
     trials: int = TRIALS
+    of_several: bool = False
+    """Whether this is about one of several objectives, as if it were the only one."""
 
 
 def look_ahead(belief: Belief, draws: Array | None, epsilon: float | None, rng: Rng) -> Prospects:

@@ -101,7 +101,7 @@ class Recommended:
             f"  chance that it is the best point tried, up to {self.epsilon:.3g}: {self.chance:.0%}",
         ]
         if self.trials < least_trials(len(self.params)):
-            lines.append(f"  (a guess: there are {count(self.trials, 'trial')}, too few to judge a model by)")
+            lines.append(f"  (a guess: {count(self.trials, 'trial')} are too few to judge a model by)")
         lines += [f"  {name} = {value!r}" for name, value in self.params.items()]
         return "\n".join([*lines, *(f"  {each}: {each.python}" for each in self.at_bounds)])
 
@@ -154,7 +154,8 @@ def recommend(
     low, high = found.quantiles(row, LEVELS)[:, 0]
     epsilon = worthwhile(found.units.told(found.data.y)) if epsilon is None else epsilon
     exact = belief.history.noiseless
-    chance = 1.0 if exact else _chance(found, feasible, best, epsilon, rng)
+    others = feasible & (places != places[best])
+    chance = 1.0 if exact or not others.any() else _chance(found, others, best, epsilon, rng)
     params = dict(study.get_trials(deepcopy=False)[finished[best].number].params)
     return Recommended(
         params=params,
@@ -229,9 +230,9 @@ def open_opinion(belief: Belief, rng: Rng) -> OutcomeBelief:
     return replace(own, fit=Fit("hmc", prior.name, own.data, belief.model.kernel, thetas))
 
 
-def _chance(found: OutcomeBelief, feasible: NDArray[np.bool_], best: int, epsilon: float, rng: Rng) -> float:
-    """P(no other feasible point tried is better than `best` by more than epsilon), by joint samples of f."""
-    rows = np.unique(found.data.X[feasible], axis=0)
+def _chance(found: OutcomeBelief, others: NDArray[np.bool_], best: int, epsilon: float, rng: Rng) -> float:
+    """P(none of the other points is better than `best` by more than epsilon), by joint samples of f."""
+    rows = np.unique(found.data.X[others], axis=0)
     mean, deviation = found.moments(rows)
     rows = rows[np.argsort(-(mean + 2.0 * deviation))[:MOST_RIVALS]]
     shares = []

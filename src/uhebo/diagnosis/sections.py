@@ -270,7 +270,8 @@ def _prospects(prospects: Prospects) -> Section:
         chance = "not known" if prospects.chance is None else chance_in_words(prospects.chance)
         rows = [(f"chance of a feasible one in {prospects.trials} more trials", chance)]
         return Section("Is it worth going on?", "No trial is feasible yet.", ("what", "value"), tuple(rows))
-    sentence = f"The best trial is {prospects.best_number}; trials finished since: {prospects.since_improvement}."
+    alone = "Of this objective alone, whatever becomes of the others: the" if prospects.of_several else "The"
+    sentence = f"{alone} best trial is {prospects.best_number}; trials finished since: {prospects.since_improvement}."
     rows = [
         ("best value", f"{prospects.best_value:.6g}"),
         ("finished trials since the last improvement", str(prospects.since_improvement)),

@@ -8,6 +8,7 @@ from uhebo.checks import integer, number, optional_integer
 from uhebo.diagnosis.opinions import open_noise_prior, theta_chain
 from uhebo.diagnosis.prospects import Prospects, look_ahead
 from uhebo.diagnosis.words import least_trials
+from uhebo.errors import InvalidInputError
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.believe import model_of
 from uhebo.optuna_.trial_log import logger
@@ -15,6 +16,8 @@ from uhebo.optuna_.trial_log import logger
 
 class StopWhenSettled:
     """A callback for `study.optimize` and `uhebo.minimize` that ends the run when further trials promise little.
+
+    It is for one objective. Where all values are equal it never ends the run: nothing is known of what may come.
 
     The chance is that of `diagnose`: first under the model's own hyperparameters; where it is small, again over draws
     of them with a prior that is open about noise, because wrong ones make a search look settled.
@@ -38,13 +41,23 @@ class StopWhenSettled:
         """Why the run was ended, in a sentence; None while it was not."""
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        self.reason = None
         if trial.state == TrialState.COMPLETE and self.is_settled(study):
             logger.info(self.reason)
             study.stop()
 
+    def check_suits(self, objectives: int) -> None:
+        """Refuse a study with several objectives."""
+        if objectives > 1:
+            raise InvalidInputError(
+                f"StopWhenSettled is for one objective, and this study has {objectives}; result.hypervolume shows "
+                "whether the front still grows, and a callback of your own may call study.stop()"
+            )
+
     @single_threaded
     def is_settled(self, study: Study) -> bool:
         """Whether a study is to end now; for those who ask and tell themselves."""
+        self.check_suits(len(study.directions))
         model = model_of(study)
         trials, names = len(model.history.finished), model.history.space.names
         least = least_trials(len(names)) if self._min_trials is None else self._min_trials

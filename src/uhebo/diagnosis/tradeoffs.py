@@ -9,7 +9,15 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from uhebo.optuna_.fronts import balanced, front_trials, objectives_of, oriented, signs_of
+from uhebo.optuna_.fronts import (
+    balanced,
+    front_trials,
+    given_reference,
+    hypervolumes,
+    objectives_of,
+    oriented,
+    signs_of,
+)
 from uhebo.types import Array
 
 SHARE = 0.1
@@ -66,6 +74,8 @@ def trade_offs(study: Study) -> tuple[TradeOff, ...]:
 def in_words(study: Study) -> list[str]:
     """Sentences; one that says so where nothing can be said yet."""
     found = [f"{each}." for each in trade_offs(study)]
+    if front_trials(study) and given_reference(study) is not None and not hypervolumes(study)[-1] > 0.0:
+        found.append("No trial is better than the reference point in every objective, so the hypervolume is 0.")
     if found:
         return found
     count = len(front_trials(study))

@@ -159,7 +159,10 @@ def _two_regions(evidence: Evidence) -> Finding | None:
             f"than one for all (odds of {odds(regions.gain)} to 1).",
             detail,
         ),
-        f"Look at the two parts apart: narrow the range of {name} to the side of the best value, and ask again there.",
+        "Run 10 more trials, spread at random over the space: the front may have points in both parts."
+        if evidence.several
+        else f"Look at the two parts apart: narrow the range of {name} to the side of the best value, and ask again "
+        "there.",
     )
 
 

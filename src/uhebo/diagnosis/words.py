@@ -201,7 +201,8 @@ def say_outlook(prospects: Prospects, trusted: bool) -> list[str]:
             return []
         chance = chance_in_words(prospects.chance)
         return [f"By the models' own account, the chance that one of {prospects.trials} more is feasible is {chance}."]
-    since = f"The best value so far, {prospects.best_value:.4g}, came with trial {prospects.best_number}; "
+    alone = "Of this objective alone: the" if prospects.of_several else "The"
+    since = f"{alone} best value so far, {prospects.best_value:.4g}, came with trial {prospects.best_number}; "
     later = prospects.since_improvement
     since += f"{count(later, 'trial')} since then did not improve on it." if later else "it is the latest one."
     if prospects.chance is None:

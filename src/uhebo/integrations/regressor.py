@@ -72,6 +72,7 @@ class UHERegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.reading = reading
 
+    @checks.by_name()
     @single_threaded
     def fit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> "UHERegressor":
         """Find the hyperparameters on X (n, d) and y (n,), and condition on them.

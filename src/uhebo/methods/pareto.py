@@ -65,7 +65,7 @@ def pareto(step: Step, patience: int | None = None, margins: Sequence[float] = L
     the consistent thetas."""
     objectives, tags = step.believe().objectives, {}
     values = cleaned(step, objectives)
-    if patience is not None and is_stuck(step, values, patience):
+    if patience is not None and is_stuck(step, values, patience, given_reference(step, objectives)):
         objectives, tags = step.believe("consistent").objectives, {"move": "opinion"}
         values = cleaned(step, objectives)
     counted = values[step.feasible] if step.feasible.any() else values[:0]
@@ -97,10 +97,16 @@ def cleaned(step: Step, objectives: Sequence[OutcomeBelief]) -> Array:
 
 def reference_point(step: Step, objectives: Sequence[OutcomeBelief], values: Array, margin: float) -> Array:
     """The user's reference point in the GPs' units, or the one inferred from the front."""
+    given = given_reference(step, objectives)
+    return inferred_reference(values, margin) if given is None else given
+
+
+def given_reference(step: Step, objectives: Sequence[OutcomeBelief]) -> Array | None:
+    """The user's reference point in the GPs' units; None where there is none."""
     given = step.settings.reference_point
-    if given is not None:
-        return np.array([found.units.modelled(told) for found, told in zip(objectives, given, strict=True)])
-    return inferred_reference(values, margin)
+    if given is None:
+        return None
+    return np.array([found.units.modelled(told) for found, told in zip(objectives, given, strict=True)])
 
 
 def inferred_reference(values: Array, margin: float = LEAST_MARGINS[0]) -> Array:
@@ -118,13 +124,16 @@ def explored(step: Step, values: Array) -> Explored:
     return step.explored_around(step.data.X[front])
 
 
-def is_stuck(step: Step, values: Array, patience: int) -> bool:
-    """Whether the last few evaluations have not enlarged the hypervolume."""
+def is_stuck(step: Step, values: Array, patience: int, given: Array | None = None) -> bool:
+    """Whether the last few evaluations have not enlarged the hypervolume, measured from the reference point given, or
+    from the inferred one while no trial is beyond that."""
     numbers = np.array([trial.number for trial in step.history.finished])
     ended = sorted(trial.number for trial in step.history.trials if trial.state != "running")
     if len(ended) <= patience or not step.feasible.any():
         return False
     before = step.feasible & (numbers < ended[-patience])
-    reference = inferred_reference(values[step.feasible])
-    now = hypervolume(values[step.feasible], reference)
+    feasible = values[step.feasible]
+    reached = given is not None and (feasible > given).all(axis=1).any()
+    reference = given if given is not None and reached else inferred_reference(feasible)
+    now = hypervolume(feasible, reference)
     return bool(before.any()) and now - hypervolume(values[before], reference) <= NOTHING * now

@@ -3,7 +3,7 @@
 import json
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any, overload
@@ -19,7 +19,7 @@ from uhebo.optuna_.endings import DROPPED, SKIPPED, end_without_value
 from uhebo.optuna_.extensions import Extension, extensions_of
 from uhebo.optuna_.fronts import objective_names
 from uhebo.optuna_.gaps import check_study, storage_of, study_id_of
-from uhebo.optuna_.noise import NOISE, Deviations, checked_noise
+from uhebo.optuna_.noise import NOISE, Deviations, checked_noise, noise_of
 from uhebo.optuna_.restored_space import restore_space
 from uhebo.space import SearchSpace
 from uhebo.space.declare import described
@@ -66,7 +66,8 @@ def amend(
         params: {name: value} of the parameters at which the experiment was in fact made.
         constraints: the right values, by name; at most 0 is feasible.
         attributes: notes, by name.
-        noise: standard deviation of the value's noise, if known; with several objectives one for each, or by name.
+        noise: standard deviation of the value's noise, if known; with several objectives one for each, or by
+            name; those that are not named stay as they are.
         reason: kept with the change.
     """
     trial = _ended(study, number)
@@ -78,18 +79,26 @@ def amend(
     points = _params(trial, params or {})
     limits = _constraints(study, trial, constraints or {})
     notes = {str(name): plain(note) for name, note in (attributes or {}).items()}
-    notes |= {} if noise is None else {NOISE: checked_noise(study, noise)}
+    errors = {} if noise is None else _noise(study, trial, noise)
+    notes |= errors
     if values is None and not (failed or points or limits or notes):
         raise InvalidInputError(f"nothing was given to amend in trial {number}; give its right value")
     if values == tuple(trial.values or ()) and not (points or limits or notes):
         return _confirm(study, trial, value, reason)
     was, now = dict(trial.params), dict(points)
     names, told = objective_names(study), _told(study, trial)
+    said = {key: note for key, note in notes.items() if key not in errors}
     if values is not None:
         now |= {n: v for n, v in zip(names, values, strict=True) if told.get(n) != v or len(names) == 1}
     now |= dict.fromkeys(told or names, "failed") if failed else {}
     # In the shell's studies what was measured is an attribute, which tells people more than by how much it misses.
-    now |= notes or limits
+    now |= said or limits
+    if errors:
+        errors_were, errors_are = (
+            _noise_in_words(names, each) for each in (noise_of(trial, len(names)), errors[NOISE])
+        )
+        now |= {name: each for name, each in errors_are.items() if each != errors_were[name] or len(names) == 1}
+        was |= errors_were
     was = {**trial.user_attrs, **constraints_of(trial), **was, **told}
     made = Change(int(number), "amend", values=values, failed=failed, params=points, constraints=limits)
     made = replace(made, attributes=notes, was={name: was[name] for name in now if name in was}, now=now)
@@ -209,6 +218,22 @@ def _values(study: Study, trial: FrozenTrial, value: Values) -> tuple[float, ...
     if len(given) != len(names):
         raise InvalidInputError(f"{len(given)} values for {len(names)} objectives; give one each, or by name")
     return tuple(_number(name, each) for name, each in zip(names, given, strict=True))
+
+
+def _noise(study: Study, trial: FrozenTrial, given: Deviations) -> dict[str, Any]:
+    """The noise as it is kept; of objectives not named, what the trial has."""
+    names = objective_names(study)
+    if isinstance(given, Mapping):
+        had = zip(names, noise_of(trial, len(names)), strict=False)
+        given = {**{name: each for name, each in had if math.isfinite(each)}, **given}
+    return {NOISE: checked_noise(study, given)}
+
+
+def _noise_in_words(names: Sequence[str], noise: Any) -> dict[str, Any]:
+    """Errors of the values by the names that tables have for them."""
+    told = [noise] if isinstance(noise, float) else [*noise] or [None] * len(names)
+    known = [None if each is None or math.isnan(each) else each for each in told]
+    return {f"{name} error": "not told" if each is None else each for name, each in zip(names, known, strict=True)}
 
 
 def _number(name: str, value: Any) -> float:

@@ -15,7 +15,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from uhebo.errors import InvalidInputError
-from uhebo.optuna_.gaps import storage_of
+from uhebo.optuna_.gaps import objective_names, storage_of
 
 KEY = "constraints"
 """System attribute with a list of values; with a colon and a name after it, one with a value."""
@@ -129,6 +129,12 @@ def agreed_names(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
 def store(study: Study, trial: FrozenTrial, returned: Any) -> None:
     """Keep what a `constraints_func` returned for a trial; what cannot be used is refused, and the value stays."""
     values = checked(returned, trial.number)
+    if both := [name for name in values if name in objective_names(study)]:
+        raise InvalidInputError(
+            f"constraint {both[0]!r} of trial {trial.number} has the name of an objective; give it another one: a "
+            "limit on an objective is a constraint of its own, such as {'too slow': latency - 40}; the trial's value "
+            "is kept"
+        )
     known = agreed_names(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
     names = in_order([*values, *constraints_of(trial)])
     if known and (names != known if NAMED else len(names) != len(known)):

@@ -111,11 +111,19 @@ def _read(entry: Any) -> Change | None:
             params=dict(entry.get("params", {})),
             constraints={str(name): float(value) for name, value in entry.get("constraints", {}).items()},
             attributes=dict(entry.get("attributes", {})),
-            was=dict(entry.get("was", {})),
-            now=dict(entry.get("now", {})),
+            was=_in_words(entry.get("was", {})),
+            now=_in_words(entry.get("now", {})),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _in_words(named: Mapping[str, Any]) -> dict[str, Any]:
+    """What is for people, without a name of ours: version 0.2 wrote that of the noise into it."""
+    noise = named.get(NOISE)
+    each = noise if isinstance(noise, list) else [noise]
+    told = {} if noise is None else {"error": ", ".join("not told" if s is None else str(s) for s in each)}
+    return {**told, **{name: value for name, value in named.items() if name != NOISE}}
 
 
 def trials_of(

@@ -38,14 +38,20 @@ def front_trials(study: Study) -> list[FrozenTrial]:
     return [trials[i] for i in np.flatnonzero(non_dominated(oriented(study, trials)))] if trials else []
 
 
+def given_reference(study: Study, *, stored: bool = False) -> tuple[float, ...] | None:
+    """The reference point that the sampler was given, or with `stored` the one that it left in the study."""
+    kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
+    given = kept.get("reference_point") if isinstance(kept, Mapping) else None
+    if isinstance(study.sampler, UHESampler) and not stored:
+        given = study.sampler.settings.reference_point
+    return tuple(given) if isinstance(given, Sequence) and len(given) == len(study.directions) else None
+
+
 def reference_point(study: Study) -> Array | None:
     """Where the hypervolume is measured from, in the units of the values: as the sampler was given it, or the worst
     finite values of the feasible trials, penalties left out; None while there is none."""
-    kept = study.user_attrs.get(SETTINGS_ATTRIBUTE)
-    given = kept.get("reference_point") if isinstance(kept, Mapping) else None
-    if isinstance(study.sampler, UHESampler):
-        given = study.sampler.settings.reference_point
-    if isinstance(given, Sequence) and len(given) == len(study.directions):
+    given, kept = given_reference(study), study.user_attrs.get(SETTINGS_ATTRIBUTE)
+    if given is not None:
         return np.array(given, dtype=np.float64)
     values = oriented(study, feasible_trials(study))
     finite = values[np.isfinite(values).all(axis=1)]
@@ -92,4 +98,7 @@ def balanced(values: Array, weights: Array, front: Array | None = None) -> Array
 def middle_of(study: Study, front: Sequence[FrozenTrial]) -> FrozenTrial:
     """The trial of a front that is nearest to the best in every objective at once."""
     values = oriented(study, front)
+    finite = np.flatnonzero(np.isfinite(values).all(axis=1))
+    if len(finite):
+        front, values = [front[int(row)] for row in finite], values[finite]
     return front[int(np.argmin(balanced(values, np.ones(values.shape[1]))))]

@@ -21,19 +21,21 @@ ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 MOST_OBJECTIVES = 4
 """Objectives of a study. With more, nearly every trial is on the front, and a hypervolume says little."""
 
+FOR_MORE = "combine some of them into one value, or use optuna.samplers.NSGAIIISampler"
+
 
 def refuse_several_objectives(study: Study) -> None:
     if len(study.directions) > 1:
         raise InvalidInputError(
-            f"this takes one objective, and the study has {len(study.directions)}; combine them into one value"
+            f"this takes one objective, and the study has {len(study.directions)}; uhebo.optimize takes several, or "
+            "combine them into one value"
         )
 
 
 def refuse_too_many_objectives(study: Study) -> None:
     if len(study.directions) > MOST_OBJECTIVES:
         raise InvalidInputError(
-            f"uhebo optimises up to {MOST_OBJECTIVES} objectives and this study has {len(study.directions)}; "
-            "combine some of them into one value, or use optuna.samplers.NSGAIIISampler"
+            f"uhebo optimises up to {MOST_OBJECTIVES} objectives and this study has {len(study.directions)}; {FOR_MORE}"
         )
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
@@ -50,7 +51,14 @@ def tell_noise(trial: Trial, std: Deviations) -> None:
             f"trial is a {type(given).__name__}; expected the trial that the objective gets or study.ask returns; for "
             "one that has ended there is uhebo.amend(study, number, noise=…)"
         )
-    trial.set_user_attr(NOISE, checked_noise(trial.study, std))
+    deviations = checked_noise(trial.study, std)
+    try:
+        trial.set_user_attr(NOISE, deviations)
+    except UpdateFinishedTrialError:
+        raise InvalidInputError(
+            f"trial {trial.number} has ended; tell the noise before its value, or now by uhebo.amend(study, "
+            f"{trial.number}, noise={std!r})"
+        ) from None
 
 
 def checked_noise(study: Study, std: Deviations) -> float | list[float | None]:
@@ -64,7 +72,8 @@ def checked_noise(study: Study, std: Deviations) -> float | list[float | None]:
     else:
         told = list(std) if isinstance(std, (list, tuple)) else [plain(std)]
     if len(told) != len(names):
-        raise InvalidInputError(f"{len(told)} noises for {len(names)} objectives; give one each, or by name")
+        several = f"give one for each of {', '.join(names)}, or by name" if len(names) > 1 else "give one number"
+        raise InvalidInputError(f"noise is {std!r}, for {len(names)} objective{'s' * (len(names) > 1)}; {several}")
     if len(names) == 1:
         return number("noise", told[0], 0.0, also=", a standard deviation")
     named = zip(names, told, strict=True)

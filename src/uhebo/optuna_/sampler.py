@@ -40,7 +40,13 @@ from uhebo.optuna_ import claims, constraints, corrections, declared, exhaustion
 from uhebo.optuna_.constraints import ConstraintsFunc
 from uhebo.optuna_.extensions import Extension, read_extensions
 from uhebo.optuna_.sampler_settings import WhenExhausted, checked_independent, leave_settings, plain_setting
-from uhebo.optuna_.several import check_constrained, check_number, check_objectives, checked_reference
+from uhebo.optuna_.several import (
+    check_constrained,
+    check_number,
+    check_objectives,
+    checked_reference,
+    say_if_out_of_reach,
+)
 from uhebo.optuna_.start_up import warn_of_size
 from uhebo.optuna_.trial_log import Penalties, write_tags
 from uhebo.space import SearchSpace
@@ -239,6 +245,7 @@ class UHESampler(BaseSampler):
         history = trial_log.read_history(study, space, n_initial, self._penalties, leave_out=number, trials=trials)
         declared.say_if_outside(study, history)
         trial_log.say_if_noisy(study, history, self.settings.deterministic)
+        say_if_out_of_reach(study, history, self.settings)
         horizon = None if self._n_trials is None else max(1, self._n_trials - n_initial)
         settings = replace(self.settings, horizon=horizon)
         return Step(history, settings, history.next_slot(number), self._method.model, self._method.acquisition)

@@ -1,14 +1,16 @@
 """Several objectives: which studies and reference points are refused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from optuna.study import Study
 
+from uhebo.belief import History
 from uhebo.checks import number
 from uhebo.errors import InvalidInputError
 from uhebo.methods import METHODS, Settings
 from uhebo.optuna_.log_space import MOST_OBJECTIVES, refuse_too_many_objectives
+from uhebo.optuna_.trial_log import warn_once
 
 BY_HYPERVOLUME = (
     "points are chosen by the expected gain of hypervolume; leave it out, and give reference_point=… to say which "
@@ -37,10 +39,27 @@ def check_number(objectives: int, method: object, several: bool, settings: Setti
     if objectives > 1 and not several:
         raise InvalidInputError(
             f"method {method!r} optimises one objective, and this study has {objectives}: its rule "
-            "and its guarantee speak of one best value; use method='auto', or combine them into one value"
+            "is about one best value; use method='auto', or combine them into one value"
         )
     if objectives > 1 and isinstance(method, str) and method in METHODS:
         _refuse_what_is_for_one(objectives, settings)
+
+
+def say_if_out_of_reach(study: Study, history: History, settings: Settings) -> None:
+    """Warn where no trial of the initial design or after it is beyond the reference point that was given."""
+    given = settings.reference_point
+    if given is None or len(history.finished) <= history.n_initial:
+        return
+    signs = [outcome.sign for outcome in history.outcomes[: len(given)]]
+    reached = [t for t in history.finished if t.feasible and t.y is not None]
+    values = np.array([(t.y, *t.others) for t in reached], dtype=np.float64).reshape(-1, len(given))
+    if len(values) and not (values > np.multiply(signs, given)).all(axis=1).any():
+        warn_once(
+            study,
+            "reference point",
+            f"no trial so far is better than the reference point ({', '.join(f'{value:g}' for value in given)}) in "
+            "every objective, so the hypervolume is 0: check its order; values just not worth having are meant",
+        )
 
 
 def _refuse_what_is_for_one(objectives: int, settings: Settings) -> None:
@@ -64,6 +83,11 @@ def check_constrained(method: object, constrained: bool) -> None:
 
 
 def checked_reference(given: Sequence[float]) -> tuple[float, ...]:
+    if isinstance(given, Mapping):
+        raise InvalidInputError(
+            f"reference_point is {given!r}; a sampler takes numbers in the order of the objectives: "
+            f"{list(given.values())!r} if that is it (uhebo.optimize takes them by name)"
+        )
     if np.ndim(given) != 1 or not 1 < len(given) <= MOST_OBJECTIVES:
         raise InvalidInputError(f"reference_point is {given!r}; expected a number for each of two to four objectives")
     return tuple(number(f"reference_point[{i}]", value) for i, value in enumerate(given))

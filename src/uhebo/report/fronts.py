@@ -66,7 +66,7 @@ def front_pictures(views: Sequence[StudyView]) -> Iterator[Picture]:
     """Two objectives: one picture with the front as a line; more: each pair of them."""
     study = views[0].study
     front = [trial for trial in front_trials(study) if np.isfinite(trial.values).all()]
-    intervals = [_intervals(view, front) for view in views]
+    intervals = _intervals(views, front)
     alone, on_front = len(views) == 2, {trial.number for trial in front}
     for i, j in combinations(range(len(views)), 2):
         across, up = views[i], views[j]
@@ -127,25 +127,29 @@ def _sentence(across: StudyView, up: StudyView, front: Sequence[FrozenTrial], su
         f"every objective: {' and '.join(spans)}."
     )
     if sure:
-        text += " Bars are what the models take for possible at these trials, noise left out, in 90 % of cases."
+        text += (
+            " Bars hold what is expected at these trials, noise left out, in 90 % of cases, by a second opinion that "
+            "allows for more noise than the models."
+        )
     if band:
-        text += " The shaded band is where they expect the best that can be reached, likewise."
+        text += " The shaded band is where the models expect the best that can be reached, likewise."
     return text
 
 
-def _intervals(view: StudyView, front: Sequence[FrozenTrial]) -> Array | None:
-    """Low, middle and high of the objective at the trials of the front, (3, k); None without a model."""
-    belief = view.diagnosis.belief
-    known = set(view.rows)
-    if belief is None or not front or any(trial.number not in known for trial in front):
-        return None
-    return belief.quantiles([trial.params for trial in front], LEVELS)
+def _intervals(views: Sequence[StudyView], front: Sequence[FrozenTrial]) -> list[Array | None]:
+    """Of each objective low, middle and high at the trials of the front by the second opinion, (3, k); None without a
+    model."""
+    opinions, known = views[0].opinions, set(views[0].rows)
+    if opinions is None or not front or any(trial.number not in known for trial in front):
+        return [None] * len(views)
+    expected = np.array([list(opinions.predicted(trial.params).values()) for trial in front])
+    return [expected[:, index, [1, 0, 2]].T for index in range(len(views))]
 
 
 def _front(
     across: StudyView, up: StudyView, front: Sequence[FrozenTrial], believed: Sequence[Array | None], *, line: bool
 ) -> list[Layer]:
-    """Markers at what was measured, what the models take for possible there, and the edge of what was reached."""
+    """Markers at what was measured, what is expected there, and the edge of what was reached."""
     x, y = (np.array([view.value(trial) for trial in front]) for view in (across, up))
     layers: list[Layer] = []
     if line:
@@ -157,7 +161,7 @@ def _front(
     wide, high = believed
     if wide is not None and high is not None:
         at, sides = (wide[1].tolist(), high[1].tolist()), (theme.ends(wide[0], wide[2]), theme.ends(high[0], high[2]))
-        name = "possible there"
+        name = "expected there"
         layers.append(Points(*at, name, theme.BEST_LINE, "dash", 0.0, across=sides[0], along=sides[1]))
     labels = [f"trial {trial.number}, on the front: {a:.5g}, {b:.5g}" for trial, a, b in zip(front, x, y, strict=True)]
     layers.append(Points(x.tolist(), y.tolist(), "front", theme.BEST, "circle", 5.0, labels=labels, outlined=True))
@@ -236,8 +240,8 @@ def hypervolume_picture(view: StudyView) -> Iterator[Picture]:
 
 
 def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]:
-    """The front for the page, the best of the first objective first: what was measured, what the models take for
-    possible, parameters."""
+    """The front for the page, the best of the first objective first: what was measured, what is expected there,
+    parameters."""
     study = views[0].study
     front = front_trials(study)
     if not front:
@@ -245,9 +249,9 @@ def front_table(views: Sequence[StudyView]) -> tuple[list[str], list[list[Any]]]
     order = np.argsort(-oriented(study, front)[:, 0], kind="stable")
     front = [front[int(i)] for i in order]
     names = list(dict.fromkeys(name for trial in front for name in trial.params))
-    columns, intervals = ["trial"], [_intervals(view, front) for view in views]
+    columns, intervals = ["trial"], _intervals(views, front)
     for view, found in zip(views, intervals, strict=True):
-        columns += [view.with_unit(view.target), *(["possible"] if found is not None else [])]
+        columns += [view.with_unit(view.target), *(["expected"] if found is not None else [])]
     rows = []
     for at, trial in enumerate(front):
         row: list[Any] = [trial.number]

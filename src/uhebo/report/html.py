@@ -160,7 +160,7 @@ def page_values(
         "if_right": if_right,
         "front_columns": front_columns,
         "front": front,
-        "trade_offs": in_words(view.study) if view.several and front else [],
+        "trade_offs": [*in_words(view.study), *_lucky(view)] if view.several and front else [],
         "top": [row[0] for row in front] if view.several else [view.best.number] if view.best else [],
         "table": table,
         "best": best,
@@ -210,6 +210,11 @@ def write_figures(
             write_atomically(path, data)
             written.append(path)
     return written
+
+
+def _lucky(view: StudyView) -> list[str]:
+    """What noise may have put on the front."""
+    return [] if view.opinions is None else view.opinions.lucky_in_words()
 
 
 def _shortened(found: list[Choice]) -> list[Choice]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from uhebo.diagnosis import recommend
 from uhebo.diagnosis.bounds import AtBound, bounds_of
-from uhebo.diagnosis.recommendation import say_measured
+from uhebo.diagnosis.recommendation import SECOND_OPINION, say_measured
 from uhebo.errors import UheboError
 from uhebo.optuna_.fronts import front_trials, middle_of
+from uhebo.optuna_.replicates import measured_again
 from uhebo.report.text import from_to, shown
 from uhebo.report.view import StudyView
 from uhebo.storage.explain import plus_minus
@@ -40,7 +41,7 @@ def choices(views: Sequence[StudyView], place: str | None = None) -> list[Choice
         return []
     best, belief = view.best, view.diagnosis.belief
     unit = f" {view.units[view.target]}" if view.target in view.units else ""
-    again = [trial for trial in view.finished if trial.params == best.params]
+    again = measured_again(view.study, best)
     often = say_measured([view.value(trial) for trial in again], [trial.number for trial in again])
     said = [often + (", feasible" if view.constraints else "")]
     found = None
@@ -86,6 +87,10 @@ def _middle(views: Sequence[StudyView]) -> list[Choice]:
     trial = middle_of(views[0].study, front)
     values = [f"{shown(view.target)} {view.value(trial):.4g}" for view in views]
     said = [f"measured in trial {trial.number}, near the best in each objective"]
+    if views[0].opinions is not None and trial.number in views[0].rows:
+        found = views[0].opinions.predicted(trial.params)
+        spans = ", ".join(f"{shown(name)} {from_to(low, high)}" for name, (_, low, high) in found.items())
+        said.append(f"90 % sure of each: {spans}, noise left out, by {SECOND_OPINION}")
     for view in views:
         belief = view.diagnosis.belief
         if belief is not None and belief.space.contains(trial.params):
@@ -110,16 +115,16 @@ def next_commands(views: Sequence[StudyView], place: str | None) -> tuple[list[s
         diagnosis = replace(diagnosis, trials=replace(diagnosis.trials, batch=None))
     words = place or "STUDY", view.target if view.several else None
     found = diagnosis.commands(*words), diagnosis.confirmations(*words)
-    return _to_paste(found[0], place), _to_paste(found[1], place)
+    return _to_paste(found[0], place, view.several), _to_paste(found[1], place, view.several)
 
 
-def _to_paste(commands: Iterable[str], place: str | None) -> list[str]:
+def _to_paste(commands: Iterable[str], place: str | None, several: bool) -> list[str]:
     if place is not None:
         return list(commands)
-    return list(dict.fromkeys(line for command in commands if (line := in_python(command))))
+    return list(dict.fromkeys(line for command in commands if (line := in_python(command, several))))
 
 
-def in_python(command: str) -> str:
+def in_python(command: str, several: bool = False) -> str:
     """A command of the shell as a line of Python, on a `study` with an `objective`; empty where there is none."""
     words = shlex.split(command)
     verb, rest = words[1], words[3:]
@@ -137,4 +142,5 @@ def in_python(command: str) -> str:
         return f"uhebo.drop(study, {rest[0]})"
     if verb == "extend" and (found := re.fullmatch(r"(.+)=([^:=]+):([^:=]+)", rest[0])):
         return f"uhebo.extend(study, {{{found[1]!r}: ({found[2]}, {found[3]})}})"
-    return {"best": "uhebo.corrected(study).best_trial", "history": "uhebo.Result(study).history"}.get(verb, "")
+    best = "uhebo.load(study).pareto" if several else "uhebo.corrected(study).best_trial"
+    return {"best": best, "history": "uhebo.Result(study).history"}.get(verb, "")

@@ -12,6 +12,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from uhebo.diagnosis import Diagnosis, diagnose
+from uhebo.diagnosis.expected import Opinions, opinions_if_any
 from uhebo.optuna_.constraints import constraints_of
 from uhebo.optuna_.corrected import corrected
 from uhebo.optuna_.extensions import units_of
@@ -56,6 +57,11 @@ class StudyView:
     def value(self, trial: FrozenTrial) -> float:
         """The finished trial's value of this objective."""
         return float(trial.values[self.objective])
+
+    @cached_property
+    def opinions(self) -> Opinions | None:
+        """The second opinion on each of several objectives; None without a model."""
+        return None if self.diagnosis.belief is None else opinions_if_any(self.study)
 
     @property
     def several(self) -> bool:
@@ -234,10 +240,10 @@ def role_of(trial: FrozenTrial) -> str:
     """Which part of a method proposed a trial; "other" for another sampler, or a point of the user's own."""
     if REPEATS in trial.user_attrs:
         return "repeat"
-    if "fixed_params" in trial.system_attrs:
-        return "other"
     if ORIGIN in trial.user_attrs:  # `uhebo suggest --random`; with --fix or --near the model chooses
         return "random" if trial.user_attrs[ORIGIN] == AT_RANDOM else "model"
+    if "fixed_params" in trial.system_attrs:
+        return "other"
     tags = trial.system_attrs.get(ATTRIBUTE)
     role = tags.get("role") if isinstance(tags, Mapping) else None
     return role if role in ("initial", "random", "model") else "other"

@@ -35,7 +35,7 @@ def work(
     *,
     storage: str | Path | BaseStorage,
     study_name: str,
-    direction: Direction = "minimize",
+    direction: Direction | None = None,
     directions: Mapping[str, Direction] | Sequence[Direction] | None = None,
     method: MethodName | str | Strategy | Method | None = None,
     seed: int | None = None,
@@ -53,17 +53,22 @@ def work(
     Args:
         n_trials: trials of the whole study, over all workers: failed ones and points added by hand count too; one
             that is tried again because its worker died counts once.
-        direction: "minimize" or "maximize"; a study that was made for the other one is refused.
+        direction: "minimize" (the default) or "maximize"; a study that was made for the other one is refused.
         directions: of several objectives, as for `uhebo.optimize`; `fn` returns a number for each.
         storage: "study.db" for a few processes, "postgresql+psycopg://…" for many, or an Optuna storage.
         sampler: any Optuna sampler; default `UHESampler` with method, seed and sampler_options.
         options: heartbeat, grace period, limits: see `Options`.
     """
+    if direction is not None and directions is not None:
+        raise InvalidInputError(
+            f"direction={direction!r} and directions={directions!r} are both given; directions is for several "
+            "objectives: leave the other one out"
+        )
     searched = SearchSpace.of(space)
     storable(searched.distributions, storage)
     check_objective(fn, searched.distributions, optional=searched.conditions)
     budget = integer("n_trials", n_trials, 1)
-    choice("direction", direction, get_args(Direction))
+    towards: Direction = "minimize" if direction is None else choice("direction", direction, get_args(Direction))
     named = None if directions is None else checked_directions(directions)
     if sampler is None:
         chosen = sampler_options if named is None else with_reference(sampler_options, named)
@@ -75,7 +80,7 @@ def work(
 
     def load(store: BaseStorage) -> Job:
         if named is None:
-            study = study_in(store, study_name, direction, "give direction='{}'")
+            study = study_in(store, study_name, towards, "give direction='{}'")
         else:
             study = several_in(store, study_name, named)
         check_space(study, searched)
