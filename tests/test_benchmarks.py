@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, TypeVar, get_args
+from unittest.mock import patch
 
 import numpy as np
 import optuna
@@ -18,12 +21,15 @@ import uhebo
 from tests.conftest import require
 from tests.pages import ROOT
 from uhebo.acquire.functions import log_ei
+from uhebo.estimate import fit
 from uhebo.gp import Data, Posterior, Theta
+from uhebo.methods import Step
 from uhebo.methods.auto import RECIPE
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
 from uhebo.types import Array
-from uhebo_experiments.benchmarks import choose, compare, fit_readings, many_parameters, tuning
+from uhebo_experiments.benchmarks import candidate_models, choose, compare, fit_readings, many_parameters, tuning
+from uhebo_experiments.benchmarks.candidate_models import ManyByEvidence, NoiseByEvidence, WideStarts, wide_starts
 from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, log_noisy_ei, own_priors
 from uhebo_experiments.benchmarks.common import sections
 from uhebo_experiments.benchmarks.suggest import measured, repeats
@@ -244,6 +250,65 @@ def test_every_candidate_is_another_way_of_the_default_and_proposes() -> None:
             trial = study.ask(space)
             study.tell(trial, (trial.params["x"] - 0.3) ** 2 + trial.params["k"])
         assert study.trials[-1].system_attrs[ATTRIBUTE]["role"] in ("model", "random"), name
+
+
+def test_the_middle_is_in_the_middle_of_every_range() -> None:
+    space = {"x": uhebo.Float(1e-4, 1.0, log=True), "k": uhebo.Int(0, 10), "c": uhebo.Categorical(["a", "b"])}
+    found = tuning.middle_of(space, 0)
+    assert (found["x"], found["k"]) == (pytest.approx(1e-2), 5)
+    assert found["c"] in ("a", "b")
+
+
+def told(space: dict[str, Any], value: Callable[[dict[str, Any]], float], trials: int, **given: Any) -> Step:
+    """A step of the default after so many random points."""
+    study = optuna.create_study(sampler=uhebo.UHESampler(seed=0, n_startup_trials=0, space=space))
+    rows = np.random.default_rng(0).random((trials, len(space)))
+    searched = SearchSpace.of(space)
+    for row in rows:
+        params = searched.decode(searched.snap(row))
+        study.add_trial(optuna.trial.create_trial(params=params, distributions=space, value=value(params)))
+    sampler = uhebo.UHESampler(seed=0, n_startup_trials=0, space=space, **given)
+    return sampler.step(study, trials, searched).under(RECIPE.model, RECIPE.acquisition)
+
+
+Kind = TypeVar("Kind", bound=Step)
+
+
+def of(kind: type[Kind], step: Step) -> Kind:
+    return kind(step.history, step.settings, step.slot, step.method_model, step.method_acquisition)
+
+
+@own_priors()
+def test_noise_is_chosen_by_evidence() -> None:
+    space = {"x": uhebo.Float(0, 1)}
+    rng = np.random.default_rng(1)
+    exact = of(NoiseByEvidence, told(space, lambda p: float(np.sin(3 * p["x"])), 25))
+    noisy = of(NoiseByEvidence, told(space, lambda p: float(np.sin(3 * p["x"]) + rng.standard_normal()), 25))
+    assert (exact.model_used.prior, noisy.model_used.prior) == ("auto", "open")
+
+
+@own_priors()
+def test_the_prior_above_ten_parameters_is_chosen_by_evidence() -> None:
+    few = of(ManyByEvidence, told({"x": uhebo.Float(0, 1)}, lambda p: p["x"], 6))
+    assert few.model_used.prior == "auto"
+    space = {f"x{i:02d}": uhebo.Float(0, 1) for i in range(12)}
+    one = of(ManyByEvidence, told(space, lambda p: float(np.sin(9 * p["x00"])), 60))
+    shared, precise = (one.evidence(replace(RECIPE.model, prior=name)) for name in ("shared-scale", "precise"))
+    assert shared > precise, "all but one have the same lengthscale"
+    assert one.model_used.prior == "shared-scale"
+
+
+def test_starts_grow_with_the_root_of_the_number_of_parameters() -> None:
+    for dimension, factor in ((2, 1.0), (4, 1.0), (16, 2.0)):
+        wide, narrow = (starts(dimension, 3, np.random.default_rng(0)) for starts in (wide_starts, fit.fresh_starts))
+        np.testing.assert_allclose(wide[:, :dimension] - narrow[:, :dimension], np.log(factor))
+        np.testing.assert_array_equal(wide[:, dimension:], narrow[:, dimension:])
+    space = {f"x{i:02d}": uhebo.Float(0, 1) for i in range(16)}
+    step = told(space, lambda p: p["x00"], 20)
+    with patch.object(candidate_models, "wide_starts", wraps=wide_starts) as begun:
+        of(WideStarts, step).fit("map")
+    assert begun.called
+    assert fit.fresh_starts is candidate_models.NARROW
 
 
 def test_noisy_improvement_is_the_mean_of_improvements() -> None:

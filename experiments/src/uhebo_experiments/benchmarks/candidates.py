@@ -23,12 +23,17 @@ from uhebo.methods import Proposal, Step
 from uhebo.methods.auto import NOTHING, RECIPE, Recipe, auto, is_stuck
 from uhebo.methods.settings import Design
 from uhebo.types import Array
+from uhebo_experiments.benchmarks.candidate_models import (
+    DeviationOfLateMembers,
+    LateMembers,
+    ManyByEvidence,
+    NoiseByEvidence,
+    WideStarts,
+)
 from uhebo_experiments.benchmarks.candidate_steps import AveragedThetas, Replicating, TrustRegion, WarpByEvidence
 from uhebo_experiments.benchmarks.lens import LinearTerm, WarpedInputs
 
 DEFAULT, AGAIN = "auto", "auto, another seed"
-LATE = 4
-"""Evaluations under way from which on a proposal is a late member of a batch."""
 RIVALS, DRAWS, INCUMBENTS = 24, 64, 8
 """Points that may be the best one, joint draws of their values, and quantiles of the largest that are kept."""
 
@@ -42,6 +47,8 @@ class Candidate:
     design: Design = "spread"
     shift: int = 0
     """Added to the seed of the sampler."""
+    middle: bool = False
+    """Whether the first point is the middle of the space."""
 
     def propose(self, step: Step) -> Proposal:
         return auto(self.step(step.history, step.settings, step.slot), self.recipe)
@@ -99,15 +106,6 @@ class InTurn(Step):
     @property
     def acquisition(self) -> str:
         return "ucb" if self.slot.t % 4 == 1 else super().acquisition
-
-
-class LateMembers(Step):
-    """A step that goes by UCB, and so by the deviation, while many evaluations are under way, every second time."""
-
-    @property
-    def acquisition(self) -> str:
-        late = len(self.pending.points) >= LATE and self.slot.number % 2 == 1
-        return "ucb" if late else super().acquisition
 
 
 def promises_kept(step: Step, fit: Fit, patience: int) -> bool:
@@ -180,7 +178,12 @@ CANDIDATES: dict[str, Candidate] = {
     "gate from promises": Candidate(replace(RECIPE, gate=promises_kept)),
     "LogEI and UCB in turn": Candidate(step=InTurn),
     "uniform design": Candidate(design="uniform"),
+    "middle first": Candidate(middle=True),
     "UCB for late members": Candidate(step=LateMembers),
+    "deviation for late members": Candidate(step=DeviationOfLateMembers),
+    "noise by evidence": Candidate(step=NoiseByEvidence),
+    "prior by evidence above ten parameters": Candidate(step=ManyByEvidence),
+    "starts that grow with the parameters": Candidate(step=WideStarts),
     "reading distinct": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="distinct"))),
     "reading observed": Candidate(replace(RECIPE, model=replace(RECIPE.model, reading="observed"))),
     "averaged over thetas": Candidate(step=AveragedThetas),

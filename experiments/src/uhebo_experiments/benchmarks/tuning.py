@@ -26,14 +26,16 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution
 
 from uhebo.methods import Method
 from uhebo.numerics.threads import single_threaded
 from uhebo.optuna_.sampler import UHESampler
+from uhebo.space import SearchSpace
 from uhebo.types import Array
 from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, own_priors
 from uhebo_experiments.benchmarks.common import days, heading, table
@@ -47,7 +49,7 @@ FLOOR = 1e-3
 SEEN = 2.8
 """Standard errors of a difference that is seen four times out of five at 5 %, two-sided: 1.96 + 0.84."""
 WORST = 0.1
-NOISE_STREAM = 7
+NOISE_STREAM, MIDDLE_STREAM = 7, 8
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,21 @@ def run(cell: Run) -> list[Record]:
     method = Method(chosen.propose, chosen.recipe.model, chosen.recipe.acquisition, design=chosen.design)
     sampler = UHESampler(method=method, n_trials=case.trials, seed=cell.index + chosen.shift, when_exhausted="repeat")
     study = optuna.create_study(direction="maximize", sampler=sampler)
+    if chosen.middle:
+        study.enqueue_trial(middle_of(case.space, cell.index))
     rng = np.random.default_rng([cell.index, NOISE_STREAM])
     values = drive(study, case, rng, cell.workers)
     record = {"best": max(values.values()), "used": values[used(study, sampler, case)]}
     known = {"family": case.family, "noisy": case.noisy, "parameters": len(case.space), "trials": case.trials}
     return [{**record, "optimum": case.optimum, "reference": case.reference, **known}]
+
+
+def middle_of(distributions: Mapping[str, BaseDistribution], seed: int) -> dict[str, Any]:
+    """The point in the middle of every range; categories, which have none, by chance."""
+    space = SearchSpace.of(distributions)
+    row = space.domain.uniform(np.random.default_rng([seed, MIDDLE_STREAM]), 1)
+    row[:, space.domain.numeric] = 0.5
+    return space.decode(space.snap(row)[0])
 
 
 def drive(study: optuna.Study, case: Generated, rng: np.random.Generator, workers: int) -> dict[int, float]:

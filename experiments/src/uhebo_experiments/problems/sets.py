@@ -64,7 +64,7 @@ FROZEN = Choice(
     evaluations without an improvement every second step explores (opinion, gap, line, gap in turn), but not in the
     last 15 % of a known budget; a random point at iterations 16, 32, 64, … The initial design, three points per
     parameter, at most ten and half of a known budget, spread over the space, came on 2026-11-16; so did the prior
-    `shared-scale` in place of `dim-scaled`, chosen on `many_parameters`. On 2026-11-18 and 19 it was compared with 25
+    `shared-scale` in place of `dim-scaled`, chosen on `many_parameters`. On 2026-11-18 and 19 it was compared with 23
     candidates on problems drawn at random (`benchmarks.tuning`), and stayed as it was: frozen again before the first
     run of the neutral report (`benchmarks.neutral`).""",
 )
