@@ -121,10 +121,11 @@ lint: $(VENV)/installed
 	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --violations --quiet src experiments/src examples tests
 	$(BIN)/lint-imports
 
-# BENCH=--quick for the small sizes.
+# BENCH=--quick for the small sizes. Seconds that were measured before are kept: SPEED=out/speed-again for new ones.
+SPEED := out/speed
 bench: $(VENV)/torch
 	$(BIN)/python -m uhebo_experiments.benchmarks.fit $(BENCH)
-	$(BIN)/python -m uhebo_experiments.benchmarks.suggest $(BENCH)
+	$(BIN)/python -m uhebo_experiments.benchmarks.suggest $(BENCH) --out $(SPEED)
 	$(BIN)/uhebo bench peers --set tuning --libraries uhebo,optuna-gp,optuna-tpe,random --seeds 2 --budget 10 \
 		--sizes 20,100 --out out/peers
 

@@ -28,11 +28,18 @@ from uhebo.methods.auto import RECIPE
 from uhebo.optuna_.trial_log import ATTRIBUTE
 from uhebo.space import SearchSpace
 from uhebo.types import Array
-from uhebo_experiments.benchmarks import candidate_models, choose, compare, fit_readings, many_parameters, tuning
+from uhebo_experiments.benchmarks import (
+    candidate_models,
+    choose,
+    compare,
+    fit_readings,
+    many_parameters,
+    suggest,
+    tuning,
+)
 from uhebo_experiments.benchmarks.candidate_models import ManyByEvidence, NoiseByEvidence, WideStarts, wide_starts
 from uhebo_experiments.benchmarks.candidates import AGAIN, CANDIDATES, DEFAULT, log_noisy_ei, own_priors
 from uhebo_experiments.benchmarks.common import sections
-from uhebo_experiments.benchmarks.suggest import measured, repeats
 from uhebo_experiments.benchmarks.tuning import Difference, Run, main, scores
 from uhebo_experiments.benchmarks.verdicts import check, report, studies
 from uhebo_experiments.problems.generated import FAMILIES, STREAMS, generated
@@ -57,17 +64,30 @@ def test_a_suggestion_is_a_mean_without_the_cold_one_and_on_one_thread_from_the_
 
     try:
         torch.set_num_threads(2)
-        seconds = measured({"uhebo": library, "other": library}, (20,))
+        records = suggest.measured({suggest.DEFAULT: library, "other": library}, 20, 0)
     finally:
         torch.set_num_threads(before)
     assert threads == [1, 1]
-    assert seconds == {("uhebo", 20): (7 + 5) / 8, ("other", 20): (5 + 5) / 6}
+    assert records == [
+        {"library": suggest.DEFAULT, "seconds": (7 + 5) / 8},
+        {"library": "other", "seconds": (5 + 5) / 6},
+    ]
 
 
 def test_ours_is_asked_often_enough_to_fit() -> None:
     """Theta is kept for up to six suggestions with 1,000 observations, pending ones or not."""
-    assert repeats("uhebo map + LogEI, 20 pending", 1000) == repeats("uhebo auto (default)", 1000) == 15
-    assert repeats("BoTorch LogEI", 1000) == 3
+    assert {suggest.repeats(name, 1000) for name in suggest.OURS} == {15}
+    assert {suggest.repeats(name, 1000) for name in suggest.PEERS} == {3}
+
+
+def test_ratios_are_to_the_fastest_peer_of_the_same_run() -> None:
+    seconds: suggest.Seconds = {name: {20: [1.0, 2.0]} for name in suggest.OURS}
+    fast, *slow = suggest.PEERS
+    seconds |= {fast: {20: [10.0, 30.0]}, **{name: {20: [12.0, 24.0]} for name in slow}}
+    assert suggest.ratio_rows(seconds)[0] == [suggest.DEFAULT, "11.0× (10.0 to 12.0)"]
+    assert suggest.pending_row(seconds) == ["20 pending / none", "1.00"]
+    runs = [({"points": 500, "run": run}, [{"seconds": each}]) for run, each in enumerate(([2.0, 1.0, 1.0], [3.0] * 3))]
+    assert suggest.long_rows(runs) == [["500", "2.17", "2.5", "3", "2"]]
 
 
 def test_the_committed_tables_follow_from_the_committed_records() -> None:

@@ -1,21 +1,27 @@
-"""CPU seconds for one suggestion with n observations, against Optuna's GPSampler and BoTorch.
+"""CPU seconds for one suggestion with n observations, against Optuna's GPSampler and BoTorch, and in long logs.
 
-    python -m uhebo_experiments.benchmarks.suggest [--quick]
+    python -m uhebo_experiments.benchmarks.suggest [--quick] [--runs 5] [--page] [--out results/speed]
 
-Hartmann6 data, uniform, one thread, all in one run. Each library is asked several times in a row, as in use (so warm
-starts count), and the mean of all but the first, which starts cold, is taken. A median would read uhebo off between two
-fits: with many observations it keeps hyperparameters for several suggestions. For the same reason it is asked more
-often there; the others fit every time. uhebo and Optuna run as samplers of an in-memory study; BoTorch fits a
-SingleTaskGP and maximises LogEI with 10 restarts and 512 raw samples. For `uhe` only its model steps are timed: its
-random steps cost nothing and would flatter it.
+Hartmann6 data, uniform, new for each run, one thread. A run has all libraries in one process one after the other, so
+that ratios are of one run. Each library is asked several times in a row, as in use (so warm starts count), and the mean
+of all but the first, which starts cold, is taken. A median would read uhebo off between two fits: with many
+observations it keeps hyperparameters for several suggestions. For the same reason it is asked more often there; the
+others fit every time. uhebo and Optuna run as samplers of an in-memory study; BoTorch fits a SingleTaskGP and maximises
+LogEI with 10 restarts and 512 raw samples. For `uhe` only its model steps are timed: its random steps cost nothing and
+would flatter it.
+
+Finished runs are kept, so it can be stopped and goes on; to measure anew, give another folder. `--page` runs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import optuna
@@ -25,23 +31,44 @@ from uhebo import UHESampler
 from uhebo.acquire.functions import AcquisitionName
 from uhebo.gp.priors import PriorName
 from uhebo.types import Array
-from uhebo_experiments.benchmarks.common import hartmann6, heading, table
+from uhebo_experiments.benchmarks.common import days, hartmann6, made_with
+from uhebo_experiments.page import Page
+from uhebo_experiments.peers.runs import muted
+from uhebo_experiments.runner import compute
+from uhebo_experiments.table import CLOCK, Record, Table
 
 DIMENSION = 6
 DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
     f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(DIMENSION)
 }
-LONG, IN_A_ROW = (500, 1000, 2000, 5000), 40
-OURS = ("uhebo auto (default)", "uhebo map + LogEI", "uhebo uhe (model steps)")
-PEERS = ("Optuna GPSampler", "BoTorch LogEI")
+SIZES, QUICK = (20, 50, 100, 200, 500, 1000), (20, 50, 100)
+LONG, LONG_SIZES, IN_A_ROW = "long.jsonl.gz", (500, 1000, 2000, 5000), 40
+RUNS_MADE = 5
 Ask = Callable[[Array, Array, int], list[float]]
 """(X, y, repeats) -> CPU seconds of each suggestion."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Suggestions of every library at so many points, in one process."""
+
+    points: int
+    run: int
+
+
+@dataclass(frozen=True)
+class Long:
+    """Suggestions of the default in a row, where the log is long."""
+
+    points: int
+    run: int
 
 
 def with_sampler(make: Callable[[], optuna.samplers.BaseSampler], pending: int = 0) -> Ask:
     """Time a sampler on a study that holds the data; each suggestion is evaluated and told."""
 
     def ask(X: Array, y: Array, repeats: int) -> list[float]:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = optuna.create_study(direction="maximize", sampler=make())
         for row, value in zip(X, y, strict=True):
             params = dict(zip(DISTRIBUTIONS, map(float, row), strict=True))
@@ -88,72 +115,152 @@ def botorch(X: Array, y: Array, repeats: int) -> list[float]:
     return seconds
 
 
+DEFAULT, ALONE, PENDING = "uhebo auto (default)", "uhebo map + LogEI", "uhebo map + LogEI, 20 pending"
+OURS: dict[str, Ask] = {
+    DEFAULT: with_sampler(lambda: UHESampler(seed=0)),
+    ALONE: uhebo("map", "log-ei", "dim-scaled"),
+    "uhebo uhe (model steps)": uhebo("consistent-only", "ucb", "paper"),
+    PENDING: uhebo("map", "log-ei", "dim-scaled", pending=20),
+}
+PEERS: dict[str, Ask] = {
+    "Optuna GPSampler": with_sampler(lambda: optuna.samplers.GPSampler(seed=0)),
+    "the same, told that values are exact": with_sampler(
+        lambda: optuna.samplers.GPSampler(seed=0, deterministic_objective=True)
+    ),
+    "BoTorch LogEI": botorch,
+}
+
+
 def repeats(name: str, n: int) -> int:
     """How often a library is asked; ours often enough to have its share of fits among them."""
-    if name.startswith("uhebo"):
+    if name in OURS:
         return 15 if n >= 1000 else 9
     return 3 if n >= 500 else 7
 
 
-def measured(libraries: Mapping[str, Ask], sizes: Sequence[int]) -> dict[tuple[str, int], float]:
-    """(library, n) -> mean CPU seconds of a suggestion, the first one left out."""
+def points_of(n: int, run: int) -> tuple[Array, Array]:
+    X = np.random.default_rng([run, n]).random((n, DIMENSION))
+    return X, hartmann6(X)
+
+
+def measured(libraries: Mapping[str, Ask], n: int, run: int) -> list[Record]:
+    """Mean CPU seconds of a suggestion, the first one left out; one record per library."""
     import torch  # before the limit: it would not hold for a library that is loaded later
 
     torch.set_num_threads(1)
-    mean: dict[tuple[str, int], float] = {}
+    X, y = points_of(n, run)
     with threadpool_limits(1):
-        for n in sizes:
-            X = np.random.default_rng(n).random((n, DIMENSION))
-            y = hartmann6(X)
-            for name, ask in libraries.items():
-                mean[name, n] = statistics.mean(ask(X, y, repeats(name, n))[1:])
-    return mean
+        return [
+            {"library": name, "seconds": statistics.mean(ask(X, y, repeats(name, n))[1:])}
+            for name, ask in libraries.items()
+        ]
 
 
-def long_logs(ask: Ask) -> str:
-    """Where the log is long: mean, median and worst of so many suggestions in a row, the first one, which is cold,
-    included."""
+@muted()
+def run_clock(cell: Clock) -> list[Record]:
+    found = measured(OURS | PEERS, cell.points, cell.run)
+    found[0]["peers"] = {name: importlib.metadata.version(name) for name in ("botorch", "torch")}
+    return found
+
+
+def run_long(cell: Long) -> list[Record]:
+    """All seconds of so many suggestions in a row, the first one, which is cold, included."""
+    with threadpool_limits(1):
+        return [{"seconds": [round(s, 5) for s in OURS[DEFAULT](*points_of(cell.points, cell.run), IN_A_ROW)]}]
+
+
+Seconds = dict[str, dict[int, list[float]]]
+"""Library -> n -> mean seconds of each run."""
+
+
+def by_library(runs: Iterable[tuple[Record, list[Record]]]) -> Seconds:
+    found: Seconds = {}
+    for header, records in sorted(runs, key=lambda item: (item[0]["points"], item[0]["run"])):
+        for record in records:
+            found.setdefault(record["library"], {}).setdefault(header["points"], []).append(record["seconds"])
+    return found
+
+
+def ratio_rows(seconds: Seconds) -> list[list[str]]:
+    """The fastest of the others in a run by ours in the same run: mean over runs, and the least and the largest."""
     rows = []
-    with threadpool_limits(1):
-        for n in LONG:
-            X = np.random.default_rng(n).random((n, DIMENSION))
-            took = ask(X, hartmann6(X), IN_A_ROW)
-            middle, worst = statistics.median(took), max(took)
-            rows.append([f"{n:,}", *(f"{s:.3g}" for s in (statistics.mean(took), middle, worst, worst / middle))])
-    return table([f"{OURS[0]}: n", f"mean of {IN_A_ROW}", "median", "worst", "worst / median"], rows)
+    for name in (name for name in OURS if name != PENDING):
+        ratios = {n: np.min([seconds[peer][n] for peer in PEERS], axis=0) / seconds[name][n] for n in seconds[name]}
+        rows.append([name, *(f"{each.mean():.1f}× ({each.min():.1f} to {each.max():.1f})" for each in ratios.values())])
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="n up to 100 and fewer repeats")
-    quick = parser.parse_args().quick
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sizes = (20, 50, 100) if quick else (20, 50, 100, 200, 500, 1000)
-    libraries: dict[str, Ask] = {
-        "uhebo auto (default)": with_sampler(lambda: UHESampler(seed=0)),
-        "uhebo map + LogEI": uhebo("map", "log-ei", "dim-scaled"),
-        "uhebo uhe (model steps)": uhebo("consistent-only", "ucb", "paper"),
-        "uhebo map + LogEI, 20 pending": uhebo("map", "log-ei", "dim-scaled", pending=20),
-        "Optuna GPSampler": with_sampler(lambda: optuna.samplers.GPSampler(seed=0)),
-        "BoTorch LogEI": botorch,
-    }
-    print(heading("Seconds (CPU) per suggestion, Hartmann6, one thread", ("optuna", "botorch", "torch")))
-    mean = measured(libraries, sizes)
-    print(
-        table(
-            ["library", *(f"n = {n}" for n in sizes)],
-            [[name, *(f"{mean[name, n]:.3g}" for n in sizes)] for name in libraries],
-        )
+def pending_row(seconds: Seconds) -> list[str]:
+    ratios = [np.mean(np.divide(seconds[PENDING][n], seconds[ALONE][n])) for n in seconds[ALONE]]
+    return ["20 pending / none", *(f"{ratio:.2f}" for ratio in ratios)]
+
+
+def long_rows(runs: Iterable[tuple[Record, list[Record]]]) -> list[list[str]]:
+    """Of all suggestions of all runs; the last column is of the run in which it is the largest."""
+    by_size: dict[int, list[list[float]]] = {}
+    for header, records in runs:
+        by_size.setdefault(header["points"], []).append(records[0]["seconds"])
+    rows = []
+    for n, taken in sorted(by_size.items()):
+        worst = max(max(each) / statistics.median(each) for each in taken)
+        every = np.concatenate(taken)
+        rows.append([f"{n:,}", *(f"{s:.3g}" for s in (every.mean(), np.median(every), every.max(), worst))])
+    return rows
+
+
+def write(folder: Path) -> Path:
+    """The page from the records."""
+    runs, long = list(Table(folder / CLOCK)), list(Table(folder / LONG))
+    page = Page("Seconds of a suggestion")
+    peers = {k: v for _, records in runs for k, v in records[0]["peers"].items()}
+    page.text(
+        "Made by `python -m uhebo_experiments.benchmarks.suggest`, which `make bench` calls; runs of "
+        f"{made_with([*runs, *long])}, {', '.join(f'{name} {version}' for name, version in peers.items())}. CPU "
+        "seconds on Hartmann6, one thread."
     )
-    rows = []
-    for name in OURS:
-        ratios = [min(mean[peer, n] for peer in PEERS) / mean[name, n] for n in sizes]
-        rows.append([f"faster peer / {name}", *(f"{ratio:.1f}×" for ratio in ratios)])
-    with_and_without = [mean["uhebo map + LogEI, 20 pending", n] / mean["uhebo map + LogEI", n] for n in sizes]
-    rows.append(["20 pending / none", *(f"{ratio:.2f}" for ratio in with_and_without)])
-    print(table(["ratio", *(f"n = {n}" for n in sizes)], rows))
-    if not quick:
-        print(long_logs(libraries[OURS[0]]))
+    seconds = by_library(runs)
+    sizes = [f"n = {n:,}" for n in seconds[DEFAULT]]
+    made = len(next(iter(seconds[DEFAULT].values())))
+    page.heading("One suggestion")
+    of_runs = f", and of {made} runs with points of their own" if made > 1 else ""
+    page.text(f"Mean of several in a row without the first{of_runs}.")
+    rows = [[name, *(f"{np.mean(each):.3g}" for each in taken.values())] for name, taken in seconds.items()]
+    page.table(["library", *sizes], rows, section="seconds")
+    page.text("The fastest of the others / uhebo, in the same run: mean of all runs (least to largest).")
+    page.table(["", *sizes], ratio_rows(seconds), section="ratios")
+    page.text("What pending points cost:")
+    page.table(["", *sizes], [pending_row(seconds)], section="pending")
+    if long:
+        page.heading("Long logs")
+        page.text(
+            f"{IN_A_ROW} suggestions of the default in a row, the first, cold one included; all of "
+            f"{len({header['run'] for header, _ in long})} runs ({days(long)}). The last column is the largest ratio "
+            "in one run."
+        )
+        page.table(["n", "mean", "median", "worst", "worst / median"], long_rows(long), section="long")
+    return page.write(folder, "speed")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="n up to 100, one run, no long logs")
+    parser.add_argument("--runs", type=int, default=RUNS_MADE)
+    parser.add_argument("--page", action="store_true", help="run nothing, write the page from what is there")
+    parser.add_argument("--out", type=Path, default=Path("results/speed"))
+    given = parser.parse_args(arguments)
+    if given.runs < 1:
+        parser.error("--runs is a number of at least 1")
+    if not given.page:
+        runs = 1 if given.quick else given.runs
+        # One at a time: seconds taken side by side would be those of a loaded machine.
+        cells = [Clock(n, run) for run in range(runs) for n in (QUICK if given.quick else SIZES)]
+        compute(cells, Table(given.out / CLOCK), run_clock, jobs=1, label="seconds")
+        if not given.quick:
+            long = [Long(n, run) for run in range(runs) for n in LONG_SIZES]
+            compute(long, Table(given.out / LONG), run_long, jobs=1, label="long logs")
+    written = write(given.out)
+    print(written.with_suffix(".md").read_text(encoding="utf-8"))
+    print(f"wrote {written}")
 
 
 if __name__ == "__main__":
