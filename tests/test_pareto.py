@@ -275,6 +275,7 @@ def test_the_reference_point_is_kept_and_one_out_of_reach_is_said(
 ) -> None:
     call: dict[str, Any] = {"directions": DIRECTIONS, "seed": 0, "storage": tmp_path / "two.db"}
     uhebo.optimize(yield_and_cost, SPACE, 3, reference_point={"yield": 9.0, "cost": -9.0}, **call)
+    caplog.clear()
     again = uhebo.optimize(yield_and_cost, SPACE, 9, **call)
     assert again.reference_point == {"yield": 9.0, "cost": -9.0}
     assert "goes on with the reference point it had, 9, -9" in caplog.text
