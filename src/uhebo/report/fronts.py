@@ -128,11 +128,11 @@ def _sentence(across: StudyView, up: StudyView, front: Sequence[FrozenTrial], su
     )
     if sure:
         text += (
-            " Bars hold what is expected at these trials, noise left out, in 90 % of cases, by a second opinion that "
-            "allows for more noise than the models."
+            " Bars: expected there without noise, in 90 % of cases, by a second opinion that allows for more noise "
+            "than the models."
         )
     if band:
-        text += " The shaded band is where the models expect the best that can be reached, likewise."
+        text += " Band: where the models expect the best that can be reached."
     return text
 
 

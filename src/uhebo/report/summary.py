@@ -91,11 +91,14 @@ def _middle(views: Sequence[StudyView]) -> list[Choice]:
         found = views[0].opinions.predicted(trial.params)
         spans = ", ".join(f"{shown(name)} {from_to(low, high)}" for name, (_, low, high) in found.items())
         said.append(f"90 % sure of each: {spans}, noise left out, by {SECOND_OPINION}")
+    expected = []
     for view in views:
         belief = view.diagnosis.belief
         if belief is not None and belief.space.contains(trial.params):
             mean, deviation = (float(figure) for figure in belief.predict(trial.params))
-            said.append(f"the model of {shown(view.target)} expects {plus_minus(mean, deviation)} there")
+            expected.append(f"{shown(view.target)} {plus_minus(mean, deviation)}")
+    if expected:
+        said.append(f"the models expect {', '.join(expected)}")
     return [Choice("Middle of the front", ", ".join(values), tuple(said), dict(trial.params))]
 
 
